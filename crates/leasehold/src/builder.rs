@@ -376,7 +376,10 @@ impl ManagerBuilder {
         let defaults = Arc::new(self.defaults.checked_for::<M>(&configuration)?);
         let (copies, runner) = (self.copies, self.runner);
         copies.check(defaults.lock_config().timing.node_limit())?;
-        let common = Arc::new(Common::new(&configuration, copies));
+        // Names that are not addresses do not tell where another node is.
+        let follows = configuration.is_fenced() && self.agreed.names.is_none();
+        let blocking = follows.then(|| quorum.spare() + 1);
+        let common = Arc::new(Common::new(&configuration, copies, blocking));
         let (names, links): (Vec<_>, Vec<_>) = self
             .nodes
             .into_iter()

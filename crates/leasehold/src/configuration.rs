@@ -6,9 +6,13 @@
 
 mod key_format;
 mod reserved_for;
+#[cfg(feature = "redis")]
+mod successor;
 
 pub use key_format::{KeyFormat, KeyFormatError};
 pub use reserved_for::ReservedFor;
+#[cfg(feature = "redis")]
+pub(crate) use successor::Successor;
 
 use leasehold_core::{Drift, Quorum, Ttl, discovery, fence::COUNTERS};
 use std::time::Duration;

@@ -284,7 +284,7 @@ impl DetachedLease {
         let handle = &self.handle;
         let (resource, owner) = (self.resource.clone(), self.owner.clone());
         let outcome = handle.evict(resource, owner, self.timing).await;
-        ReleaseOutcome::from_core(outcome, handle.nodes())
+        ReleaseOutcome::from_core(outcome, || handle.nodes())
     }
 }
 

@@ -299,7 +299,7 @@ impl<M: Mode> LeaseGuard<M> {
     pub async fn release(self) -> ReleaseOutcome {
         let mut held = self.held;
         let outcome = held.release().await;
-        ReleaseOutcome::from_core(outcome, held.handle().nodes())
+        ReleaseOutcome::from_core(outcome, || held.handle().nodes())
     }
 
     /// As [`release`](Self::release), for a guard that cannot be given away: one in a map, or in a field of something else.
@@ -332,7 +332,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// As [`release`](Self::release), and argument [S6](crate::safety#s6).
     pub async fn release_in_place(&mut self) -> ReleaseOutcome {
         let outcome = self.held.release().await;
-        ReleaseOutcome::from_core(outcome, self.held.handle().nodes())
+        ReleaseOutcome::from_core(outcome, || self.held.handle().nodes())
     }
 
     /// As [`extend`](Self::extend), with another TTL for this and all further extensions. A lease that

@@ -38,7 +38,6 @@ struct Shared {
     operations: Arc<AtomicU64>,
     clock: Clock,
     quorum: Quorum,
-    nodes: Vec<NodeName>,
     configuration: Arc<Configuration>,
     healths: Healths,
     process: Process,
@@ -122,7 +121,6 @@ impl Handle {
             clock,
             quorum,
             healths: Healths::new(&nodes),
-            nodes,
             configuration,
             process: Process::this(),
             farewell: Farewell(guardian),
@@ -146,14 +144,15 @@ impl Handle {
         self.0.quorum
     }
 
-    pub(crate) fn nodes(&self) -> &[NodeName] {
-        &self.0.nodes
+    /// What the nodes are called, in their order.
+    pub(crate) fn nodes(&self) -> Arc<[NodeName]> {
+        self.0.healths.names()
     }
 
     /// The nodes as errors call them.
-    pub(crate) fn names(&self) -> Nodes<'_> {
+    pub(crate) fn names(&self) -> Nodes {
         Nodes {
-            names: &self.0.nodes,
+            names: self.nodes(),
             quorum: self.0.quorum,
         }
     }

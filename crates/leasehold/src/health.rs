@@ -4,7 +4,7 @@ use crate::link::NodeName;
 use leasehold_core::ClockStep;
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// How one node is.
@@ -19,6 +19,17 @@ pub struct NodeHealth {
     pub clock_steps: u64,
     /// By how much it was set the last time, at least.
     pub last_step: Option<ClockStep>,
+}
+
+impl NodeHealth {
+    fn new(node: &NodeName) -> Self {
+        Self {
+            node: node.clone(),
+            connection: NodeConnection::Connecting,
+            clock_steps: 0,
+            last_step: None,
+        }
+    }
 }
 
 /// `db1:6379: connected`.
@@ -52,24 +63,40 @@ pub enum NodeConnection {
 
 /// What the manager's thread notes and everybody may read.
 #[derive(Clone, Debug)]
-pub(crate) struct Healths(Arc<Mutex<Vec<NodeHealth>>>);
+pub(crate) struct Healths(Arc<Mutex<Noticed>>);
+
+#[derive(Debug)]
+struct Noticed {
+    /// As errors call them: read more often than the rest.
+    names: Arc<[NodeName]>,
+    nodes: Vec<NodeHealth>,
+}
 
 impl Healths {
     pub(crate) fn new(nodes: &[NodeName]) -> Self {
-        let new = |node: &NodeName| NodeHealth {
-            node: node.clone(),
-            connection: NodeConnection::Connecting,
-            clock_steps: 0,
-            last_step: None,
-        };
-        Self(Arc::new(Mutex::new(nodes.iter().map(new).collect())))
+        Self(Arc::new(Mutex::new(Noticed {
+            names: nodes.into(),
+            nodes: nodes.iter().map(NodeHealth::new).collect(),
+        })))
     }
 
     pub(crate) fn read(&self) -> Vec<NodeHealth> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.lock().nodes.clone()
+    }
+
+    /// What the nodes are called, in their order.
+    pub(crate) fn names(&self) -> Arc<[NodeName]> {
+        Arc::clone(&self.lock().names)
+    }
+
+    /// Another server is this node from now on, of which nothing is known yet.
+    pub(crate) fn rename(&self, index: usize, name: &NodeName) {
+        let mut noticed = self.lock();
+        if let Some(health) = noticed.nodes.get_mut(index) {
+            *health = NodeHealth::new(name);
+        }
+        let names: Vec<_> = noticed.nodes.iter().map(|it| it.node.clone()).collect();
+        noticed.names = names.into();
     }
 
     pub(crate) fn connection(&self, index: usize, connection: NodeConnection) {
@@ -84,10 +111,13 @@ impl Healths {
     }
 
     fn note(&self, index: usize, change: impl FnOnce(&mut NodeHealth)) {
-        let mut healths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(health) = healths.get_mut(index) {
+        if let Some(health) = self.lock().nodes.get_mut(index) {
             change(health);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Noticed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -91,7 +91,7 @@ impl Inspection {
         let names = handle.nodes();
         let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
             node: names[node.index()].clone(),
-            key: Key::from_core(names, node, vote),
+            key: Key::from_core(&names, node, vote),
             counter: None,
         };
         Some(Self {
@@ -393,7 +393,7 @@ impl<M: Mode> LockManager<M> {
         let mut evicted = Vec::new();
         for (owner, resource) in owners {
             let outcome = self.handle().evict(resource, owner.clone(), timing).await;
-            let outcome = ReleaseOutcome::from_core(outcome, self.handle().nodes());
+            let outcome = ReleaseOutcome::from_core(outcome, || self.handle().nodes());
             evicted.push((owner, outcome));
         }
         Eviction { before, evicted }

@@ -83,6 +83,10 @@ pub enum LinkEvent {
     /// The node can be asked. Told once per connection, before any answer that came over it; with the identity of
     /// the node, if it tells one, so that a node that is given twice is found out.
     Up(Option<Identity>),
+    /// Another server is the node from now on, by a change of the list of nodes that all who use them have agreed on: the one of
+    /// this name. Told after the answers to all requests that were lost with the connection to the one before, and before the
+    /// link to any other node asks as the new list does.
+    Replaced(NodeName),
     /// The node cannot be asked any more, or still not, with the reason as a lower-case fragment.
     /// Told after the answers to all requests that were lost with the connection.
     Down(String),

@@ -228,10 +228,11 @@ impl<M: Mode> LockManager<M> {
         &self.defaults.lock_config().timing
     }
 
-    /// The nodes, in the order in which they were given.
+    /// The nodes, in the order in which they were given. One that was [replaced](crate::operate::Operator::replace) has the name
+    /// of its successor, as soon as the manager has learned of it.
     #[must_use]
-    pub fn nodes(&self) -> &[NodeName] {
-        self.handle.nodes()
+    pub fn nodes(&self) -> Vec<NodeName> {
+        self.handle.nodes().to_vec()
     }
 
     /// How the nodes are, as far as this manager has noticed: asks nobody.

@@ -332,7 +332,7 @@ impl<M: Mode> Mutex<M> {
             resource: self.resource.clone(),
             refused: opposition.refused,
             quorum: self.handle.quorum().needed(),
-            nodes: self.handle.nodes().len(),
+            nodes: names.names.len(),
             holder: opposition.holder,
             remaining: opposition.remaining,
             held_on: names.of(opposition.held),
@@ -342,7 +342,7 @@ impl<M: Mode> Mutex<M> {
                 .ahead
                 .map(|ahead| u8::try_from(ahead).unwrap_or(u8::MAX)),
             permits: permits.filter(|taken| Some(taken.of) == wanted),
-            faults: name_faults(self.handle.nodes(), opposition.faults),
+            faults: name_faults(&names.names, opposition.faults),
             attempts,
             waited,
         }))
@@ -358,7 +358,7 @@ impl<M: Mode> Mutex<M> {
                 resource: resource.clone(),
                 quorum,
                 nodes,
-                faults: name_faults(self.handle.nodes(), faults),
+                faults: name_faults(&self.handle.nodes(), faults),
                 attempts,
                 waited,
             }),
@@ -367,14 +367,14 @@ impl<M: Mode> Mutex<M> {
                 left,
                 quorum,
                 nodes,
-                faults: name_faults(self.handle.nodes(), faults),
+                faults: name_faults(&self.handle.nodes(), faults),
                 attempts,
                 waited,
             }),
             Cause::Disagreement { faults } => AcquireError::Disagreement {
                 resource: resource.clone(),
                 ours: self.handle.configuration().text().to_owned(),
-                faults: name_faults(self.handle.nodes(), faults),
+                faults: name_faults(&self.handle.nodes(), faults),
             },
             Cause::OtherPermits(theirs) => other_permits(resource, &theirs),
             Cause::TooLate { elapsed, .. } => {

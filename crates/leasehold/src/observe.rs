@@ -218,4 +218,13 @@ pub enum Observation<'a> {
         /// Why, as a lower-case fragment.
         reason: &'a str,
     },
+    /// Another server has taken the place of a node, by [`replace`](crate::operate::Operator::replace), and the manager has
+    /// learned of it.
+    #[non_exhaustive]
+    Replaced {
+        /// The new one.
+        node: &'a NodeName,
+        /// The one that left.
+        former: &'a NodeName,
+    },
 }

@@ -6,7 +6,7 @@ use crate::{
     link::NodeName,
 };
 use leasehold_core::Owner;
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// What became of a release. None of these is an error of the caller; all but the first are worth a
 /// line in the log: `TakenByAnother` says that two may have worked at the same time. Those who do not want to know drop the
@@ -41,7 +41,7 @@ impl ReleaseOutcome {
 
     pub(crate) fn from_core(
         outcome: Option<leasehold_core::ReleaseOutcome>,
-        nodes: &[NodeName],
+        nodes: impl FnOnce() -> Arc<[NodeName]>,
     ) -> Self {
         use leasehold_core::ReleaseOutcome as Core;
         match outcome {
@@ -49,7 +49,7 @@ impl ReleaseOutcome {
             Some(Core::AlreadyExpired) => Self::AlreadyExpired,
             Some(Core::TakenByAnother { holder }) => Self::TakenByAnother { holder },
             Some(Core::Unknown { faults, .. }) => Self::Unknown {
-                faults: name_faults(nodes, faults),
+                faults: name_faults(&nodes(), faults),
             },
             // No thread, no answer: nothing is known about any node.
             Some(_) | None => Self::Unknown { faults: Vec::new() },

@@ -180,7 +180,7 @@ impl<M: Mode> LockManager<M> {
 
     /// The nodes, in the order in which they were given.
     #[must_use]
-    pub fn nodes(&self) -> &[NodeName] {
+    pub fn nodes(&self) -> Vec<NodeName> {
         self.0.nodes()
     }
 

@@ -7,7 +7,7 @@ use crate::{
     clock::Clock,
     link::{
         Link,
-        redis::{ClusterLink, Encoder, RedisLink, RedisUrl},
+        redis::{ClusterLink, Encoder, RedisLink, RedisUrl, succession::Succession},
     },
 };
 
@@ -22,13 +22,20 @@ pub(super) struct Common {
 
 impl Common {
     #[cfg(feature = "redis")]
-    pub(super) fn new(configuration: &Configuration, copies: CopyOptions) -> Self {
-        let encoder = Encoder::new(configuration);
+    pub(super) fn new(
+        configuration: &Configuration,
+        copies: CopyOptions,
+        blocking: Option<usize>,
+    ) -> Self {
+        let mut encoder = Encoder::new(configuration);
+        if let Some(blocking) = blocking {
+            encoder = encoder.followed(Succession::new(configuration, blocking));
+        }
         Self { encoder, copies }
     }
 
     #[cfg(not(feature = "redis"))]
-    pub(super) const fn new(_: &Configuration, _: CopyOptions) -> Self {
+    pub(super) const fn new(_: &Configuration, _: CopyOptions, _: Option<usize>) -> Self {
         Self {}
     }
 

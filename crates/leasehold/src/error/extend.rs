@@ -99,7 +99,7 @@ impl ExtendError {
     pub(crate) fn from_core(
         failure: ExtendFailure,
         resource: &Resource,
-        names: &Nodes<'_>,
+        names: &Nodes,
     ) -> Self {
         let resource = resource.clone();
         let (quorum, nodes) = (names.quorum.needed(), names.names.len());
@@ -118,7 +118,7 @@ impl ExtendError {
                 refused,
                 quorum,
                 nodes,
-                faults: name_faults(names.names, faults),
+                faults: name_faults(&names.names, faults),
             },
             ExtendFailure::Released => Self::Released { resource },
             ExtendFailure::Limit => Self::Limit { resource },

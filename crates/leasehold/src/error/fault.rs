@@ -2,7 +2,7 @@
 
 use crate::{holder::Holder, link::NodeName};
 use leasehold_core::{Abstention, Fault, FaultKind, NodeId, NodeSet, Owner, Quorum};
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// A node whose vote is not known, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +45,13 @@ impl fmt::Display for NodeFault {
 }
 
 /// The nodes as they are called, and how many of them are enough.
-#[derive(Clone, Copy)]
-pub(crate) struct Nodes<'a> {
-    pub(crate) names: &'a [NodeName],
+#[derive(Clone)]
+pub(crate) struct Nodes {
+    pub(crate) names: Arc<[NodeName]>,
     pub(crate) quorum: Quorum,
 }
 
-impl Nodes<'_> {
+impl Nodes {
     /// What these are called.
     pub(crate) fn of(&self, nodes: NodeSet) -> Vec<NodeName> {
         nodes

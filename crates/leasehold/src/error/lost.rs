@@ -92,7 +92,7 @@ impl LossCause {
         loss: leasehold_core::Loss,
         now: Instant,
         resource: &Resource,
-        names: &Nodes<'_>,
+        names: &Nodes,
     ) -> Self {
         use leasehold_core::Loss as Core;
         match loss {
@@ -126,7 +126,7 @@ impl Trouble {
         trouble: leasehold_core::Trouble,
         now: Instant,
         resource: &Resource,
-        names: &Nodes<'_>,
+        names: &Nodes,
     ) -> Self {
         Self {
             lasting: now.saturating_since(trouble.since),
@@ -140,7 +140,7 @@ impl Danger {
         danger: leasehold_core::Danger,
         now: Instant,
         resource: &Resource,
-        names: &Nodes<'_>,
+        names: &Nodes,
     ) -> Self {
         let trouble = danger.trouble;
         Self {

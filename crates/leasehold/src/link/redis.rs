@@ -48,6 +48,7 @@ mod search;
 mod sentinel;
 mod socket;
 pub(crate) mod stamp;
+pub(crate) mod succession;
 mod talk;
 mod texts;
 mod url;
@@ -68,8 +69,9 @@ use kind::Kind;
 use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
 use look::Hints;
 use scripts::ServerInfo;
+use succession::Step;
 use std::{
-    fmt,
+    fmt, mem,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,
@@ -119,7 +121,7 @@ impl RedisLink {
     pub(crate) fn speaking(url: RedisUrl, clock: Clock, encoder: Encoder) -> Self {
         Self {
             nobody: ServerInfo::nobody(encoder.disk(None)),
-            encoder,
+            encoder: encoder.to(url.name()),
             url,
             state: ConnectionState::Resting(None),
             down: None,
@@ -250,6 +252,36 @@ impl RedisLink {
         Ok(())
     }
 
+    /// Whether another list of nodes is known to have followed that of which this speaks.
+    #[inline]
+    fn is_superseded(&self) -> bool {
+        let succession = self.encoder.succession();
+        succession.is_some_and(|succession| succession.is_decided())
+    }
+
+    /// Does what follows from a list of nodes in which one was replaced. Says whether there was something to do.
+    #[cold]
+    fn succeed(&mut self, events: &mut Vec<LinkEvent>) -> bool {
+        let step = self.encoder.succession().and_then(|it| it.step(&self.url));
+        let (encoder, former) = match step {
+            None => return false,
+            Some(Step::Speak(encoder)) => (encoder, None),
+            Some(Step::GoTo(url, encoder)) => (encoder, Some(mem::replace(&mut self.url, url))),
+        };
+        // What was given to the connection before was said as the former list does: it is given up with it.
+        self.lose("the list of nodes has changed".to_owned(), events);
+        self.encoder = encoder.copied_as(&self.encoder).to(self.url.name());
+        self.nobody = ServerInfo::nobody(self.encoder.disk(None));
+        self.backoff = Backoff::NEW;
+        self.state = ConnectionState::Resting(None);
+        self.down = None;
+        if former.is_some() {
+            // Argument S9: told before any other link speaks as the new list does, so before a node can have voted for it.
+            events.push(LinkEvent::Replaced(self.url.name()));
+        }
+        true
+    }
+
     /// There is no connection, or none any more.
     fn lose(&mut self, reason: String, events: &mut Vec<LinkEvent>) {
         let answers = self.backlog.abandon(match self.state {
@@ -274,12 +306,23 @@ impl Link for RedisLink {
         if !self.refused.is_empty() {
             events.append(&mut self.refused);
         }
-        loop {
-            ready!(self.advance(cx, events, limit));
-            if events.len() >= limit {
-                return Poll::Ready(());
-            }
+        if self.is_superseded() && self.succeed(events) {
+            // The others are to look as well.
+            cx.waker().wake_by_ref();
+            return Poll::Ready(());
         }
+        let polled = loop {
+            if self.advance(cx, events, limit).is_pending() {
+                break Poll::Pending;
+            }
+            if events.len() >= limit {
+                break Poll::Ready(());
+            }
+        };
+        if self.is_superseded() {
+            cx.waker().wake_by_ref();
+        }
+        polled
     }
 
     fn change_runtime(&mut self) {
@@ -290,7 +333,7 @@ impl Link for RedisLink {
             }
             ConnectionState::Up(connection) => {
                 if let Err(reason) = connection.change_runtime() {
-                    let mut events = std::mem::take(&mut self.refused);
+                    let mut events = mem::take(&mut self.refused);
                     self.lose(reason, &mut events);
                     self.refused = events;
                 }

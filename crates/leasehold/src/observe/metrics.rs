@@ -148,7 +148,9 @@ impl Metrics {
                 counter!(CLOCK_STEPS, "node" => node, "direction" => direction).increment(1);
             }
             Observation::Up { .. } => gauge!(UP, "node" => node).set(1),
-            Observation::Down { .. } => gauge!(UP, "node" => node).set(0),
+            Observation::Down { .. } | Observation::Replaced { .. } => {
+                gauge!(UP, "node" => node).set(0);
+            }
             _ => {}
         }
     }
@@ -169,6 +171,7 @@ impl Observer for Metrics {
             | Observation::Abstained { node, .. }
             | Observation::ClockStepped { node, .. }
             | Observation::Up { node }
+            | Observation::Replaced { former: node, .. }
             | Observation::Down { node, .. } => Self::of_node(node, observation),
         }
     }

@@ -125,6 +125,9 @@ impl Observer for Tracing {
             Observation::Down { node, reason } => {
                 warn!(target: TARGET, %node, reason, "down");
             }
+            Observation::Replaced { node, former } => {
+                info!(target: TARGET, %node, %former, "replaced");
+            }
             _ => Self::of_lock(observation),
         }
     }

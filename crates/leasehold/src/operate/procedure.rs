@@ -4,6 +4,8 @@
 //! Look, mark, settle. Each step asks all nodes at once and ends before the next one begins: that *no old quorum
 //! is left* must be true before the first node begins to wait for the end of the old leases.
 
+mod marking;
+
 use super::{
     at_once,
     reconfiguration::{Outcome, Reconfiguration, Reconfigured},
@@ -43,6 +45,8 @@ struct Plan {
     quarantine: Duration,
     /// Whether an earlier run came to its last step.
     is_settled: bool,
+    /// Whether one node takes the place of another, and nothing else changes: the others vote on.
+    is_replacement: bool,
 }
 
 /// Looks, and says what would be done.
@@ -59,7 +63,12 @@ pub(super) async fn run(
     former: Option<Vec<RedisUrl>>,
 ) -> Result<Reconfiguration, ReconfigureError> {
     let mut plan = plan(operated, former).await?;
-    let counters = plan.mark().await?;
+    let mut counters = plan.mark(|plan, site| !plan.goes_on(site)).await;
+    // Argument S9: the node that comes votes for nobody before those that stay vote for the new list.
+    plan.check_newcomers()?;
+    let others = plan.mark(Plan::goes_on).await;
+    plan.check_marks()?;
+    merge_counters(&mut counters, &others);
     plan.settle(counters).await;
     Ok(plan.tell())
 }
@@ -86,6 +95,7 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
     let settled = |site: &&Site| site.is_former && site.has(&target.fingerprint());
     let is_settled = sites.iter().filter(settled).count() >= needed;
     let new = quorum.nodes().len() + 1 - quorum.needed();
+    let is_replacement = is_replacement(&sites, &target);
     Ok(Plan {
         sites,
         target,
@@ -93,7 +103,30 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
         from,
         quarantine,
         is_settled,
+        is_replacement,
     })
+}
+
+/// Whether one node takes the place of another, the configuration is the same in everything else, and no other change is
+/// unfinished.
+fn is_replacement(sites: &[Site], target: &Configuration) -> bool {
+    let (fingerprint, mark) = (target.fingerprint(), mark_of(target));
+    let count = |is: [bool; 2]| {
+        let sites = sites.iter();
+        sites.filter(|site| [site.is_former, site.is_new] == is).count()
+    };
+    let goes_on = |site: &Site| {
+        let Some(seen) = site.look().and_then(|look| look.fingerprint.as_deref()) else {
+            return true;
+        };
+        let is_before = || target.successor(&text_of(sites, seen)).is_some();
+        match site.is_former && site.is_new {
+            true => seen == fingerprint || is_before(),
+            false => seen == fingerprint || seen == mark || is_before(),
+        }
+    };
+    let is_one_for_one = count([true, false]) == 1 && count([false, true]) == 1;
+    is_one_for_one && sites.iter().all(goes_on)
 }
 
 /// The nodes of both lists, each once as far as their names tell.
@@ -216,7 +249,7 @@ fn configurations(
             continue;
         };
         let ours = target.fingerprint();
-        let is_ours = *fingerprint == ours || *fingerprint == format!("{MARK}{ours}");
+        let is_ours = *fingerprint == ours || *fingerprint == mark_of(target);
         if !is_ours && !known.contains(fingerprint) {
             let text = look.text.clone();
             return Err(ReconfigureError::Foreign {
@@ -291,62 +324,11 @@ impl Site {
 }
 
 impl Plan {
-    /// Step 2: from its end on, no client of any configuration has a quorum. Tells the largest counters.
-    async fn mark(&mut self) -> Result<Vec<u64>, ReconfigureError> {
-        let fingerprint = self.target.fingerprint();
-        let mark = format!("{MARK}{fingerprint}");
-        let text = format!(
-            "a change of configuration was begun and is not finished, to: {}",
-            self.target.text()
-        );
-        let mut jobs = Vec::new();
-        for (place, site) in self.sites.iter_mut().enumerate() {
-            let is_done = site.has(&fingerprint) && self.is_settled;
-            match std::mem::replace(&mut site.visit, Err(String::new())) {
-                Err(why) => site.missed(why),
-                Ok(_) if is_done => site.outcome = Outcome::Already,
-                Ok((mut admin_client, look)) => {
-                    let (mark, text) = (mark.clone(), text.clone());
-                    jobs.push(async move {
-                        let seen = look.fingerprint.clone().unwrap_or_default();
-                        let before = text_before(&look).unwrap_or_default();
-                        let answer = admin_client.block(&seen, &mark, &text, &before).await;
-                        (place, admin_client, look, answer)
-                    });
-                }
-            }
-        }
-        let mut largest = Vec::new();
-        for (place, admin_client, look, answer) in at_once(jobs).await {
-            let site = &mut self.sites[place];
-            match answer {
-                Ok(NodeChange::Done(counters)) => {
-                    merge_counters(&mut largest, &counters);
-                    site.visit = Ok((admin_client, look));
-                }
-                Ok(NodeChange::Other(now)) => {
-                    site.missed(format!("it has changed meanwhile: {now}"));
-                }
-                Err(why) => site.missed(why),
-            }
-        }
-        // Argument S1: of every quorum, old or new, at least one node votes for nobody now.
-        let is_blocked = |site: &&Site| !matches!(site.outcome, Outcome::Missed { .. });
-        for (list, needed) in self.needed {
-            let on_it = self.sites.iter().filter(|site| site.is_on(list));
-            if on_it.filter(is_blocked).count() < needed {
-                let faults = self.sites.iter().filter_map(Site::fault).collect();
-                return Err(ReconfigureError::Unfinished { faults });
-            }
-        }
-        Ok(largest)
-    }
-
     /// Step 3: the marked nodes are told the new configuration, and to wait until all old leases have ended.
     async fn settle(&mut self, counters: Vec<u64>) {
         let fingerprint = self.target.fingerprint();
         let settlement = Settlement {
-            mark: format!("{MARK}{fingerprint}"),
+            mark: mark_of(&self.target),
             fingerprint,
             text: self.target.text().to_owned(),
             quarantine: self.quarantine,
@@ -397,6 +379,7 @@ impl Plan {
             from: self.from.into_iter().collect(),
             to: self.target.text().to_owned(),
             quarantine: self.quarantine,
+            goes_on: self.is_replacement,
         }
     }
 }
@@ -411,6 +394,11 @@ fn text_before(look: &Look) -> Option<String> {
         true => look.text_before.clone(),
         false => look.text.clone(),
     }
+}
+
+/// What a node carries while its configuration is about to be `target`.
+fn mark_of(target: &Configuration) -> String {
+    format!("{MARK}{}", target.fingerprint())
 }
 
 fn merge_counters(largest: &mut Vec<u64>, counters: &[u64]) {

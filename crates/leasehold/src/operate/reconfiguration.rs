@@ -69,6 +69,9 @@ pub struct Reconfiguration {
     pub to: String,
     /// For how long nodes that change do not vote.
     pub quarantine: Duration,
+    /// Whether one node takes the place of another and nothing else changes: the other nodes vote on, leases go on, and clients
+    /// learn the new list by themselves. Otherwise no lock can be had for that long, and clients of before lose theirs.
+    pub goes_on: bool,
     /// What became of each node, old or new.
     pub nodes: Vec<Reconfigured>,
 }

@@ -74,7 +74,7 @@ impl Answering {
             LinkEvent::Down(_) => {
                 this.lost_at = std::mem::take(&mut this.is_up).then_some(now);
             }
-            LinkEvent::Clock(_) | LinkEvent::Changed(_) => {}
+            LinkEvent::Clock(_) | LinkEvent::Changed(_) | LinkEvent::Replaced(_) => {}
         }
     }
 

@@ -1,7 +1,10 @@
 //! What the links tell, given to those whom it concerns.
 
 use super::Shell;
-use crate::{health::NodeConnection, link::LinkEvent};
+use crate::{
+    health::NodeConnection,
+    link::{LinkEvent, NodeName},
+};
 use leasehold_core::{Instant, LinkChange, NodeId};
 
 impl Shell {
@@ -29,6 +32,12 @@ impl Shell {
             LinkEvent::Up(id) => {
                 self.healths.connection(node.index(), NodeConnection::Up);
                 self.engine.handle_link(now, node, LinkChange::Up(id));
+            }
+            LinkEvent::Replaced(name) => {
+                self.healths.rename(node.index(), &name);
+                self.engine.handle_link(now, node, LinkChange::Replaced);
+                let names = self.healths.names();
+                self.engine.name_nodes(names.iter().map(NodeName::as_str));
             }
             LinkEvent::Down(reason) => {
                 self.onlookers.call(None);

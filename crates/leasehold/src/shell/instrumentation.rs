@@ -13,6 +13,7 @@ use leasehold_core::{
     Owner, Request, Resource, Tag, Vote,
 };
 use std::{
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -154,6 +155,12 @@ impl Instrumentation {
                 let node = &self.nodes[node.index()];
                 tell(&mut self.audience, &Observation::Down { node, reason });
             }
+            LinkEvent::Replaced(name) => {
+                let former = mem::replace(&mut self.nodes[node.index()], name.clone());
+                let node = &self.nodes[node.index()];
+                let former = &former;
+                tell(&mut self.audience, &Observation::Replaced { node, former });
+            }
             LinkEvent::Clock(_) | LinkEvent::Changed(_) => {}
         }
     }
@@ -260,7 +267,7 @@ impl Instrumentation {
             let released = Observation::Released {
                 resource: &held.resource,
                 owner: &held.owner,
-                outcome: &ReleaseOutcome::from_core(outcome, &self.nodes),
+                outcome: &ReleaseOutcome::from_core(outcome, || self.nodes.as_slice().into()),
                 held: begun.saturating_since(held.since),
                 took: now.saturating_since(begun),
             };

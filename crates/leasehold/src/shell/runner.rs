@@ -90,7 +90,7 @@ pub(crate) fn spawn(
             ending: ShutdownState::NotYet,
             is_guest,
             epoch_at: Instant::ORIGIN,
-            instrumentation: Instrumentation::new(observers, handle.nodes()),
+            instrumentation: Instrumentation::new(observers, &handle.nodes()),
         })
     };
     match runtime {

@@ -36,6 +36,7 @@ mod oracle;
 mod permits;
 mod readers;
 mod releases;
+mod replaced;
 mod restart_guard;
 mod rights;
 mod scripted_rule;

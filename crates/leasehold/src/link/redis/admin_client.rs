@@ -160,6 +160,25 @@ impl AdminClient {
         text: &str,
         text_before: &str,
     ) -> Result<NodeChange<CounterValues>, String> {
+        self.mark(BLOCK, &[seen, mark, text, text_before]).await
+    }
+
+    /// Has a node vote on for the list of nodes that follows its own, if it is still as it was `seen`.
+    pub(crate) async fn succeed(
+        &mut self,
+        seen: &str,
+        fingerprint: &str,
+        text: &str,
+    ) -> Result<NodeChange<CounterValues>, String> {
+        self.mark(SUCCEED, &[seen, fingerprint, text]).await
+    }
+
+    /// Writes down on a node what ends the votes for the configuration of before.
+    async fn mark(
+        &mut self,
+        script: &'static str,
+        arguments: &[&str],
+    ) -> Result<NodeChange<CounterValues>, String> {
         self.is_alone()?;
         // Argument S9: a disk that is not known to keep the mark does not. The node says whether that matters.
         let told = self.is_durable().await;
@@ -167,8 +186,8 @@ impl AdminClient {
             Ok(true) => Disk::Trusted,
             Ok(false) | Err(_) => Disk::Distrusted,
         };
-        let arguments = [seen, mark, text, text_before, flag(disk)];
-        let marked = self.call(BLOCK, &arguments, |frame| match frame {
+        let arguments = [arguments, &[flag(disk)]].concat();
+        let marked = self.call(script, &arguments, |frame| match frame {
             Frame::List(parts) => match &parts[..] {
                 [Frame::Integer(1), Frame::List(found)] => Some(NodeChange::Done(
                     found.iter().map(number).collect::<Option<_>>()?,
@@ -417,10 +436,11 @@ fn millis(millis: i64) -> Option<Duration> {
 
 /// All of them, by what they do.
 #[cfg(feature = "wire")]
-pub(super) const TEXTS: [(&str, &str); 4] = [
+pub(super) const TEXTS: [(&str, &str); 5] = [
     ("survey", SURVEY),
     ("admit", ADMIT),
     ("block", BLOCK),
+    ("succeed", SUCCEED),
     ("settle", SETTLE),
 ];
 
@@ -436,6 +456,12 @@ const BLOCK: &str = concat!(
     include_str!("look.lua"),
     include_str!("counters.lua"),
     include_str!("block.lua")
+);
+const SUCCEED: &str = concat!(
+    "#!lua flags=allow-oom\n",
+    include_str!("look.lua"),
+    include_str!("counters.lua"),
+    include_str!("succeed.lua")
 );
 const SETTLE: &str = concat!(
     "#!lua flags=allow-oom\n",

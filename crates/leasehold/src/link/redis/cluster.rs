@@ -153,6 +153,8 @@ impl ClusterLink {
             }
             // Each server has a clock of its own: one after the other, they would look like one that is set.
             LinkEvent::Clock(_) => {}
+            // Servers of a cluster are replaced by the cluster itself.
+            LinkEvent::Replaced(_) => {}
             LinkEvent::Up(_) => self.note(at, true, events),
             LinkEvent::Down(_) => self.note(at, false, events),
         }

@@ -191,8 +191,12 @@ impl Interpreter {
         events: &mut Vec<LinkEvent>,
     ) -> Result<(), String> {
         let is_set = self.is_set(first.kind);
+        // Asked once for all: it is a list of nodes that we are about to learn, and no other configuration.
+        let is_superseded =
+            reply::other_configuration(frame).is_some_and(|text| self.encoder.is_superseded(text));
         let read = || match is_set {
             true => reply::of_set(frame),
+            false if is_superseded => reply::of_script(frame).map(Reply::superseded),
             false => reply::of_script(frame),
         };
         let again = match read().map(|reply| reply.verdict) {

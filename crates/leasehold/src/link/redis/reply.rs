@@ -232,6 +232,31 @@ pub(super) fn abstention(why: &Frame<'_>, left_ms: i64) -> Option<Abstention> {
     Some(Abstention { cause, left })
 }
 
+/// What is written down on a node that refuses because it is of another configuration.
+pub(super) fn other_configuration<'a>(frame: &'a Frame<'_>) -> Option<&'a str> {
+    let Frame::List(parts) = frame else {
+        return None;
+    };
+    match &parts[..] {
+        [Frame::Integer(-2), _, Frame::Text(text), ..] => std::str::from_utf8(text).ok(),
+        _ => None,
+    }
+}
+
+impl Reply {
+    /// The same of a node of the list that follows ours.
+    pub(super) fn superseded(self) -> Self {
+        let fault = Fault::new(
+            FaultKind::Superseded,
+            "it votes for a newer list of nodes, which this program is about to learn",
+        );
+        Self {
+            verdict: Verdict::Vote(Vote::Unknown(fault)),
+            ..self
+        }
+    }
+}
+
 /// A node that others use with another configuration.
 pub(super) fn disagreement(text: &Frame<'_>) -> Fault {
     let theirs = match text {

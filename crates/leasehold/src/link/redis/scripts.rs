@@ -1,6 +1,7 @@
 //! How a request becomes a call of a script.
 
 mod copied;
+mod followed;
 mod server_info;
 mod several;
 mod share;
@@ -10,16 +11,17 @@ use super::{
     copies::Copies,
     heads::{Call, Heads},
     kind::Kind,
+    succession::Succession,
     texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE, VOTES},
 };
 use crate::{
     configuration::{Configuration, KeyFormat, RestartGuard},
-    link::{Message, Wording},
+    link::{Message, NodeName, Wording},
 };
 use leasehold_core::{
     FencingToken, Owner, Place, Request, Resource, Ttl, fence::counter_of, quarantine::Disk,
 };
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 pub(super) use server_info::ServerInfo;
 
@@ -41,6 +43,10 @@ pub(crate) struct Encoder {
     /// Where else a vote must be before it counts, in the order in which that is asked.
     copies: Vec<Copies>,
     is_sharded: bool,
+    /// What is known of the list of nodes that follows; none where none is followed.
+    succession: Option<Arc<Succession>>,
+    /// Which node of the list is spoken to, where it matters.
+    addressee: Option<NodeName>,
     /// Of all that is said but what a connection adds to it. Clones have it in common: nothing that is said changes.
     wording: Wording,
     heads: Heads,
@@ -79,6 +85,8 @@ impl Encoder {
             quarantine: configuration.max_ttl().map(|_| configuration.quarantine()),
             copies: Vec::new(),
             is_sharded: false,
+            succession: None,
+            addressee: None,
         }
     }
 

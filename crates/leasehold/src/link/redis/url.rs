@@ -105,6 +105,15 @@ impl RedisUrl {
         }
     }
 
+    /// The server of this name, reached as this one is; none if one of the two is no server with an address of its own.
+    pub(super) fn in_place(&self, name: &str) -> Option<Self> {
+        let Endpoint::Tcp { .. } = &self.place else {
+            return None;
+        };
+        let (host, port) = parse_host_port(name, name, DEFAULT_PORT).ok()?;
+        Some(self.at(&host, port))
+    }
+
     /// The address of this server of the cluster.
     pub(super) fn at(&self, host: &str, port: u16) -> Self {
         let tls = match &self.place {

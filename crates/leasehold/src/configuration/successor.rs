@@ -1,0 +1,95 @@
+//! A list of nodes in which another server has taken the place of one.
+
+use super::Configuration;
+use std::collections::BTreeSet;
+
+/// What replaces a configuration whose nodes vote all but one as they did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Successor {
+    /// The name of the node that left.
+    pub(crate) former: String,
+    /// The name of the node that came.
+    pub(crate) new: String,
+    pub(crate) configuration: Configuration,
+}
+
+impl Configuration {
+    /// What stands on a node as `text`, if it is this configuration with one node replaced by another.
+    pub(crate) fn successor(&self, text: &str) -> Option<Successor> {
+        let (ours, rest) = parts(&self.text)?;
+        let (theirs, their_rest) = parts(text)?;
+        if rest != their_rest {
+            return None;
+        }
+        let is_set = |names: &BTreeSet<&str>, text: &str| text.split(',').count() == names.len();
+        let (mine, other): (BTreeSet<_>, BTreeSet<_>) =
+            (ours.split(',').collect(), theirs.split(',').collect());
+        if !is_set(&mine, ours) || !is_set(&other, theirs) || mine.len() != other.len() {
+            return None;
+        }
+        let mut former = mine.difference(&other);
+        let mut new = other.difference(&mine);
+        let (Some(former), None, Some(new), None) =
+            (former.next(), former.next(), new.next(), new.next())
+        else {
+            return None;
+        };
+        Some(Successor {
+            former: (*former).to_owned(),
+            new: (*new).to_owned(),
+            configuration: Self {
+                text: text.to_owned(),
+                ..self.clone()
+            },
+        })
+    }
+}
+
+/// The names of the nodes, and what is said behind them.
+fn parts(text: &str) -> Option<(&str, &str)> {
+    // From the end: only the names are of people's own making.
+    text.strip_prefix("version=1 nodes=")?
+        .rsplit_once(" count=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::RestartGuard;
+    use leasehold_core::{Quorum, Ttl};
+    use std::time::Duration;
+
+    fn of(names: &str, ttl_s: u64) -> Configuration {
+        let quorum = Quorum::majority(names.split(',').count()).expect("few nodes");
+        let ttl = Ttl::new(Duration::from_secs(ttl_s)).expect("in range");
+        let (guard, skew) = (RestartGuard::Quarantine, Duration::from_secs(2));
+        Configuration::new("leasehold", names, quorum, guard, ttl, skew)
+    }
+
+    #[test]
+    fn one_node_in_the_place_of_another_is_a_successor() {
+        let (ours, theirs) = (of("a:1,b:1,c:1", 30), of("a:1,b:1,d:1", 30));
+        let successor = ours.successor(theirs.text()).expect("one was replaced");
+        assert_eq!((&*successor.former, &*successor.new), ("c:1", "d:1"));
+        assert_eq!(successor.configuration, theirs);
+        let back = theirs.successor(ours.text()).expect("and back");
+        assert_eq!(back.configuration, ours);
+    }
+
+    #[test]
+    fn whatever_else_is_another_is_none() {
+        let ours = of("a:1,b:1,c:1", 30);
+        for other in [
+            ours.text(),
+            of("a:1,b:1,d:1", 31).text(),
+            of("a:1,d:1,e:1", 30).text(),
+            of("a:1,b:1", 30).text(),
+            of("a:1,b:1,c:1,d:1", 30).text(),
+            &ours.text().replace("b:1,c:1", "b:1,b:1"),
+            "",
+            "version=1 nodes=a:1,b:1,d:1",
+        ] {
+            assert_eq!(ours.successor(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! One node takes the place of another while clients lock, on real servers.
+
+use crate::support::{block_on, eventually};
+use leasehold::{
+    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder,
+    operate::{Former, Outcome, Reconfiguration},
+};
+use leasehold_servers::{ServerSet, require_server};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Of clients that wait for a new node for two seconds, and hold locks for no longer.
+fn builder(urls: &[String]) -> ManagerBuilder {
+    LockManager::builder()
+        .max_ttl(2000 * MS)
+        .clock_skew(Duration::ZERO)
+        .nodes(urls)
+        .defaults(LockOptions::new().ttl(2000 * MS).node_limit(500 * MS))
+}
+
+/// Servers, and two lists of them: in the second the last one has taken the place of the one before it.
+struct Lists {
+    servers: ServerSet,
+    old: Vec<String>,
+    new: Vec<String>,
+}
+
+impl Lists {
+    fn of(count: usize) -> Self {
+        require_server();
+        let servers = ServerSet::start(count + 1).expect("they start");
+        let urls = servers.urls();
+        let old = urls[..count].to_vec();
+        let new = [&urls[..count - 1], &urls[count..]].concat();
+        let admitted = block_on(builder(&old).operator().expect("good addresses").admit());
+        admitted.expect("there is a thread");
+        Self { servers, old, new }
+    }
+
+    fn replace(&self) -> Reconfiguration {
+        let operator = builder(&self.new).operator().expect("good addresses");
+        let done = block_on(operator.reconfigure(Former::nodes(&self.old)));
+        let done = done.expect("enough nodes are there");
+        assert!(done.goes_on, "{done:?}");
+        done
+    }
+}
+
+fn take(manager: &LockManager, name: &str) -> Result<LeaseGuard, AcquireError> {
+    block_on(manager.mutex(name).expect("a plain name").try_acquire())
+}
+
+fn names_of(urls: &[String]) -> Vec<String> {
+    let name = |url: &String| url.trim_start_matches("redis://").to_owned();
+    urls.iter().map(name).collect()
+}
+
+/// Waits until the manager asks the nodes of this list, and keeps locking meanwhile: it learns the list by that.
+fn learns(manager: &LockManager, list: &[String]) {
+    let names = names_of(list);
+    eventually("it learns the new list", || {
+        drop(take(manager, "by-the-way"));
+        manager.nodes().iter().map(ToString::to_string).collect::<Vec<_>>() == names
+    });
+}
+
+#[test]
+fn a_lease_goes_on_while_a_node_is_replaced() {
+    let lists = Lists::of(3);
+    let manager = builder(&lists.old).build().expect("good addresses");
+    let guard = take(&manager, "r").expect("it is free");
+    let done = lists.replace();
+    assert!(done.is_complete(), "{done:?}");
+    let goes_on = Outcome::Changed { left: Duration::ZERO };
+    let that_go_on = done.nodes.iter().filter(|node| node.outcome == goes_on);
+    assert_eq!(that_go_on.count(), 2, "{done:?}");
+    learns(&manager, &lists.new);
+    // Who knows the new list from the start finds it taken, and takes what is free while the new node waits.
+    let newcomer = builder(&lists.new).build().expect("good addresses");
+    assert!(matches!(take(&newcomer, "r"), Err(AcquireError::Held(_))));
+    drop(take(&newcomer, "s").expect("two nodes are enough"));
+    // It lives for longer than any TTL, and the node that left is not needed for that.
+    lists.servers[2].kill().expect("it runs");
+    std::thread::sleep(3000 * MS);
+    assert!(guard.is_valid());
+    // By now it stands on the new node as well, which votes.
+    eventually("the new node is given the key", || {
+        let seen = lists.servers[3].command(&["EXISTS", "r"]).expect("it answers");
+        seen == leasehold_servers::Reply::Integer(1)
+    });
+    lists.servers[1].kill().expect("it runs");
+    std::thread::sleep(2500 * MS);
+    assert!(guard.is_valid());
+    assert!(matches!(take(&newcomer, "r"), Err(AcquireError::Held(_))));
+    assert!(block_on(guard.release()).is_released());
+    let next = take(&newcomer, "r").expect("it is free");
+    assert!(next.is_valid());
+}
