@@ -124,7 +124,7 @@ impl Checks {
             progress: Progress::new(setting),
             tokens: Tokens::default(),
             store: Store::default(),
-            guard: Guard::new(setting.nodes),
+            guard: Guard::new(setting.nodes.max(setting.servers())),
             waiting: Waiting::default(),
             order: Order::default(),
             detached: Detached::new(setting),

@@ -5,12 +5,13 @@ use crate::{
     clock::Clock,
     network::Parcel,
     queue::Event,
+    replacement::FORMER,
     time::Moment,
     world::{World, signer},
 };
 use leasehold_core::{
-    Engine, Event as Told, Identity, Instant, LinkChange, NodeId, Operation, OperationId, Quorum,
-    Reading, Refusal, Resource, Seed, Tag, Vote, owner,
+    Engine, Event as Told, Identity, Instant, LinkChange, NodeId, NodeSet, Operation, OperationId,
+    Quorum, Reading, Refusal, Resource, Seed, Tag, Vote, owner,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -33,6 +34,10 @@ pub(crate) struct Client {
     pub(crate) stopped_until: Moment,
     /// The application does not get to run until then; the engine does.
     pub(crate) starved_until: Moment,
+    /// Which list of nodes it knows.
+    pub(crate) list: u32,
+    /// The nodes that have said that they are of another.
+    pub(crate) told: NodeSet,
     /// What the links tell.
     pub(crate) inbox: VecDeque<Input>,
     /// What the application was told and has not seen yet.
@@ -74,6 +79,8 @@ impl Client {
             is_alive: true,
             stopped_until: Moment::START,
             starved_until: Moment::START,
+            list: FORMER,
+            told: NodeSet::EMPTY,
             inbox: VecDeque::new(),
             mail: VecDeque::new(),
             slots: (0..slots).map(|_| Slot::default()).collect(),
@@ -152,6 +159,7 @@ impl World {
                 client,
                 tag,
                 request,
+                list: self.clients[client].list,
                 asked: now,
             });
             self.tell_send(&parcel, send.nodes);
@@ -209,6 +217,8 @@ impl World {
                 self.trace.tell(at, || {
                     format!("{node} → c{client}  {} {}", name(tag), answer(&vote))
                 });
+                self.hear_of_a_list(client, node, &vote);
+                let engine = &mut self.clients[client].engine;
                 engine.handle_reply(now, node, tag, vote);
             }
             Input::Up(node, identity) => {

@@ -118,6 +118,9 @@ impl World {
         }
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
+            if self.has_left(index) {
+                continue;
+            }
             // Who was refused asks again after pauses that grow with the time of refusal. With other
             // faults on top, the silence may be too short for the last one.
             let refused = (node.rejects_until > Moment::START

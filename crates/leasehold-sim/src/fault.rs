@@ -180,7 +180,7 @@ impl World {
                 if !self.setting.clock_counts_in_suspend {
                     self.clients[client].clock.stop(now);
                 }
-                for node in 0..self.nodes.len() {
+                for node in 0..self.setting.nodes {
                     if self.rng.coin() {
                         self.break_connection(self.network.link(client, node));
                     }
@@ -205,6 +205,7 @@ impl World {
             .tell(now, || format!("c{client}       starts again"));
         self.configs[client] = self.config(client);
         self.clients[client].is_alive = true;
+        self.start_with_a_list(client);
         for node in 0..self.setting.nodes {
             self.dial(self.network.link(client, node));
         }

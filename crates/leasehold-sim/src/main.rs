@@ -33,6 +33,7 @@ mod group;
 mod network;
 mod node;
 mod queue;
+mod replacement;
 mod rng;
 mod scenario;
 mod setting;

@@ -31,6 +31,8 @@ pub(crate) struct Parcel {
     pub(crate) client: usize,
     pub(crate) tag: Tag,
     pub(crate) request: Request,
+    /// Of which list of nodes the client was.
+    pub(crate) list: u32,
     /// Before it left, by the client's clock.
     pub(crate) asked: Instant,
 }
@@ -179,6 +181,11 @@ impl Network {
     /// Until then the address leads to another server, for whoever connects by it.
     pub(crate) fn reroute(&mut self, link: usize, server: usize, until: Moment) {
         self.connections[link].detour = (server, until);
+    }
+
+    /// The address leads to this server from now on.
+    pub(crate) fn lead(&mut self, link: usize, server: usize) {
+        self.connections[link].home = server;
     }
 
     /// The connections that lead where their address does not.

@@ -77,6 +77,8 @@ pub(crate) struct Node {
 /// Everything that is lost together, and goes back in time together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Data {
+    /// Of which list of nodes it is; none if nobody has told it yet.
+    pub(crate) list: Option<u32>,
     pub(crate) table: Table,
     pub(crate) marker: Option<Marker>,
     /// The shares of names, or some of their permits, where they are kept apart from these.

@@ -62,6 +62,8 @@ pub(crate) enum Event {
     NodeBack { node: usize },
     /// An operator deletes what stands under a name on a node.
     Delete { node: usize, resource: usize },
+    /// An operator goes on replacing a node.
+    Replace,
     /// Somebody looks at those who wait, and at those whose keys are gone.
     Look,
     /// The world enters its next phase.

@@ -16,6 +16,7 @@ mod lawful;
 mod lua;
 mod permits;
 mod readers;
+mod replaced;
 mod several;
 mod taken;
 mod waiting;
@@ -51,6 +52,7 @@ impl Scenario {
             .chain(&permits::ALL)
             .chain(&taken::ALL)
             .chain(&guarded::ALL)
+            .chain(&replaced::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)
             .chain(&grouped::ALL);

@@ -4,6 +4,7 @@ use crate::{
     fault::Kind,
     group::Group,
     node::broken::Sharing,
+    replacement::Newcomer,
     rng::{Ppm, Rng},
     time::{MICROSECOND, MILLISECOND, SECOND},
     waits::Waits,
@@ -69,6 +70,8 @@ pub(crate) struct Setting {
     pub(crate) extends_blindly: bool,
     /// What nodes do with those who read, or want permits.
     pub(crate) sharing: Sharing,
+    /// What the server does that takes the place of the last node; none if no node is replaced.
+    pub(crate) newcomer: Option<Newcomer>,
     /// How many permits a name has.
     pub(crate) permits: u16,
 }
@@ -287,6 +290,7 @@ impl Setting {
             divides: false,
             extends_blindly: false,
             sharing: Sharing::EachAlone,
+            newcomer: None,
             permits: 1,
         }
     }
@@ -311,6 +315,7 @@ impl Setting {
     /// How many servers there are behind the nodes.
     pub(crate) const fn servers(&self) -> usize {
         match self.twin {
+            Twin::None if self.newcomer.is_some() => self.nodes + 1,
             Twin::None => self.nodes,
             Twin::Tells | Twin::GrantsAgain => self.nodes - 1,
         }
@@ -334,7 +339,7 @@ impl Setting {
     pub(crate) const fn standing(&self) -> usize {
         let loses_votes = self.links.loss + self.links.lost_replies > 0;
         match self.hides_identities && loses_votes {
-            true => self.needed() - (self.nodes - self.servers()),
+            true => self.needed() - self.nodes.saturating_sub(self.servers()),
             false => self.needed(),
         }
     }

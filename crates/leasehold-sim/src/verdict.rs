@@ -159,7 +159,7 @@ impl World {
             }
             LeaseChange::Lost(loss) => {
                 let lease = self.checks.validity.lease(client, operation);
-                let carriers = lease.map(|lease| self.carriers(lease));
+                let carriers = lease.map(|lease| self.carriers(client, lease));
                 let valid_until = lease.map(|lease| lease.valid_until);
                 // A node that carries the key may be out of reach, and its address lead to another that does not.
                 let is_certain = !self.network.law.lawless
@@ -176,13 +176,13 @@ impl World {
         }
     }
 
-    /// How many nodes carry the key of a lease. One that is down has what it will come back with.
-    fn carriers(&self, lease: &Lease) -> usize {
-        let ours = |node: &&Node| {
-            let key = node.key_of(self.now, &lease.resource, &lease.owner);
-            key.is_some()
+    /// How many nodes that a client knows carry the key of its lease. One that is down has what it will come back with.
+    fn carriers(&self, client: usize, lease: &Lease) -> usize {
+        let ours = |server: &usize| {
+            let key = self.nodes[*server].key_of(self.now, &lease.resource, &lease.owner);
+            key.is_some() && self.is_known_to(client, *server)
         };
-        self.nodes.iter().filter(ours).count()
+        (0..self.nodes.len()).filter(ours).count()
     }
 
     /// Checks that the node that has just granted the request was free to.
@@ -237,9 +237,11 @@ impl World {
             let (resource, owner) = (&lease.resource, &lease.owner);
             // What is told of a release counts answers, and one server may have given two: or one, before the first
             // request of its second address came.
-            let twins = self.setting.nodes - self.setting.servers();
+            let twins = self.setting.nodes.saturating_sub(self.setting.servers());
             let needed = self.setting.needed() - twins;
-            let free = leftovers::after_release(self.now, &self.nodes, needed, resource, owner);
+            let known = (0..self.nodes.len()).filter(|server| self.is_known_to(client, *server));
+            let known: Vec<_> = known.map(|server| &self.nodes[server]).collect();
+            let free = leftovers::after_release(self.now, &known, needed, resource, owner);
             self.note(free);
         }
         self.checks.validity.forget(client, acquisition);

@@ -105,7 +105,8 @@ impl World {
         is_open: impl Fn(&Node, &Resource) -> bool,
     ) -> bool {
         let is_free = |node: &usize| {
-            let this = &self.nodes[*node];
+            let server = self.server_of(client, *node);
+            let this = &self.nodes[server];
             let link = self.network.link(client, *node);
             this.is_up
                 && self.now >= this.hung_until
@@ -113,10 +114,13 @@ impl World {
                 && resource
                     .each()
                     .all(|name| this.foreign_type.as_ref() != Some(&name) && is_open(this, &name))
-                && self.network.ends(link).1 == *node
+                && self.network.ends(link).1 == server
+                && self.is_of_the_list(client, server)
                 && self.can_ask(link)
         };
-        let free = (0..self.nodes.len()).filter(is_free).count();
+        let free = (0..self.setting.nodes.min(self.nodes.len()))
+            .filter(is_free)
+            .count();
         self.clients[client].runs(self.now) && free >= self.setting.needed()
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     network::{Network, Parcel},
     node::Node,
     queue::{Event, Queue},
+    replacement::Replacement,
     rng::Rng,
     scenario::{Law, Scenario},
     setting::{Guard, Setting, Twin},
@@ -59,6 +60,8 @@ pub(crate) struct World {
     /// Whose requests were carried out after their connection had died: nobody can take their keys back
     /// in time.
     pub(crate) haunted: Vec<Owner>,
+    /// How far an operator is who replaces a node.
+    pub(crate) replacement: Replacement,
     /// When the last node that crashed is back.
     pub(crate) nodes_back: Moment,
     pub(crate) phase: Phase,
@@ -110,6 +113,7 @@ impl World {
             detached: Vec::new(),
             handed_over: Vec::new(),
             haunted: Vec::new(),
+            replacement: Replacement::default(),
             nodes_back: Moment::START,
             phase: Phase::Faults,
             // Where an assumption is broken, keys that are gone too early are no news.
@@ -147,6 +151,7 @@ impl World {
             }
         }
         self.plan_faults();
+        self.plan_replacement();
         self.queue.plan(self.now, Event::Look);
         self.queue.plan(course::FAULTS_END, Event::Phase);
     }
@@ -246,6 +251,7 @@ impl World {
             Event::NodeBack { node } => self.nodes[node].is_up = true,
             Event::Write(write) => self.write(&write),
             Event::Delete { node, resource } => self.delete_by_force(node, resource),
+            Event::Replace => self.replace(),
             Event::Look => self.look(),
             Event::Phase => self.next_phase(),
         }
@@ -259,6 +265,9 @@ impl World {
         met: Option<&Identity>,
     ) -> (Vote, Option<Duration>) {
         let (now, request) = (self.now, &parcel.request);
+        if let Some(vote) = self.of_another_list(node, parcel.list, request) {
+            return (vote, None);
+        }
         let this = &mut self.nodes[node];
         let before = Before::of(now, this, request);
         let grants_again = self.setting.twin == Twin::GrantsAgain;

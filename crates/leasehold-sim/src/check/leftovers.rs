@@ -3,7 +3,7 @@
 use super::{Property, Violation};
 use crate::{node::Node, time::Moment};
 use leasehold_core::{Owner, Request, Resource, Vote, table::Key};
-use std::time::Duration;
+use std::{borrow::Borrow, time::Duration};
 
 /// What stood on a node before a request.
 #[derive(Debug)]
@@ -127,13 +127,14 @@ fn are_beside(now: Moment, node: &Node, name: &Resource) -> Result<(), Violation
 /// died since then will remember does not count.
 pub(crate) fn after_release(
     now: Moment,
-    nodes: &[Node],
+    nodes: &[impl Borrow<Node>],
     needed: usize,
     resource: &Resource,
     owner: &Owner,
 ) -> Result<(), Violation> {
+    let nodes: Vec<&Node> = nodes.iter().map(Borrow::borrow).collect();
     let is_ours = |node: &Node, name: &Resource| node.key_of(now, name, owner).is_some();
-    let carries = |node: &&Node| {
+    let carries = |node: &&&Node| {
         let mut names = resource.each();
         node.is_up
             && match resource.is_part() {

@@ -129,6 +129,21 @@ impl Validity {
         }
     }
 
+    /// Another server is this node of a client from now on: what the one before has granted in a vote that is not decided counts
+    /// for nothing.
+    pub(crate) fn replaced(&mut self, client: usize, node: NodeId, other: usize) {
+        let other = NodeId::new(other).expect("there are few nodes");
+        let watched = self.watched.iter_mut();
+        let open = watched
+            .filter(|watched| watched.client == client)
+            .flat_map(|watched| &mut watched.rounds)
+            .filter(|votes| votes.quorum_at.is_none());
+        for votes in open {
+            votes.granted.remove(node);
+            votes.granted.remove(other);
+        }
+    }
+
     /// The engine says that the lease was won at `now`.
     pub(crate) fn acquired(
         &mut self,

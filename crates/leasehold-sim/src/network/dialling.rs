@@ -102,6 +102,14 @@ impl World {
         connection.backoff = Backoff::NEW;
     }
 
+    /// The client gives its connection up, and begins anew.
+    pub(crate) fn dial_anew(&mut self, link: usize) {
+        self.break_connection(link);
+        let epoch = self.network.connections[link].epoch;
+        self.network.connections[link].backoff = Backoff::NEW;
+        self.detect(link, epoch);
+    }
+
     /// A new process connects.
     pub(crate) fn dial(&mut self, link: usize) {
         let epoch = self.network.connections[link].epoch;

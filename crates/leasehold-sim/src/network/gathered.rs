@@ -149,6 +149,7 @@ mod tests {
                 client: 0,
                 tag: Tag { attempt, step },
                 request,
+                list: 0,
                 asked: Instant::ORIGIN,
             };
             world.put(0, &Rc::new(parcel), Moment::START);

@@ -78,9 +78,10 @@ impl World {
             });
         }
         if self.rng.chance(self.setting.waits.spurious) {
-            let other = self
-                .network
-                .link(self.rng.index(self.setting.clients), node);
+            let other = self.network.link(
+                self.rng.index(self.setting.clients),
+                node.min(self.setting.nodes - 1),
+            );
             let some = self.rng.pick_ref(&self.resources).clone();
             let what = Some(some).filter(|_| self.rng.coin());
             self.tell_change(other, what.as_ref());

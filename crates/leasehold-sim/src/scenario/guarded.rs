@@ -72,7 +72,7 @@ pub(super) static ALL: [Scenario; 18] = [
 
 /// The guard as the facade makes it: as long as the longest key lives, by whatever clock, and then as much as
 /// the clients' wall clocks may differ.
-fn guard(setting: &mut Setting, rng: &mut Rng) {
+pub(super) fn guard(setting: &mut Setting, rng: &mut Rng) {
     let longest_ns = setting.longest_ttl_ns();
     let clocks_ns = longest_ns / 100 + 2 * MILLISECOND + setting.step_margin_ns;
     let allowance_ns = rng.pick(&[500, 1_000, 2_000]) * MILLISECOND;
