@@ -96,11 +96,7 @@ impl ExtendError {
         )
     }
 
-    pub(crate) fn from_core(
-        failure: ExtendFailure,
-        resource: &Resource,
-        names: &Nodes,
-    ) -> Self {
+    pub(crate) fn from_core(failure: ExtendFailure, resource: &Resource, names: &Nodes) -> Self {
         let resource = resource.clone();
         let (quorum, nodes) = (names.quorum.needed(), names.names.len());
         match failure {

@@ -69,13 +69,13 @@ use kind::Kind;
 use leasehold_core::{Fault, FaultKind, Identity, Tag, Vote, backoff::Backoff};
 use look::Hints;
 use scripts::ServerInfo;
-use succession::Step;
 use std::{
     fmt, mem,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,
 };
+use succession::Step;
 use tokio::time::{Sleep, sleep};
 
 /// The link to a Redis (7.0 or later) or Valkey (7.2 or later) server.

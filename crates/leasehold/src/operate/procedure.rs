@@ -113,7 +113,9 @@ fn is_replacement(sites: &[Site], target: &Configuration) -> bool {
     let (fingerprint, mark) = (target.fingerprint(), mark_of(target));
     let count = |is: [bool; 2]| {
         let sites = sites.iter();
-        sites.filter(|site| [site.is_former, site.is_new] == is).count()
+        sites
+            .filter(|site| [site.is_former, site.is_new] == is)
+            .count()
     };
     let goes_on = |site: &Site| {
         let Some(seen) = site.look().and_then(|look| look.fingerprint.as_deref()) else {

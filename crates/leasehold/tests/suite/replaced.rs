@@ -2,7 +2,7 @@
 
 use crate::support::{block_on, eventually};
 use leasehold::{
-    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder,
+    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, ReconfigureError,
     operate::{Former, Outcome, Reconfiguration},
 };
 use leasehold_servers::{ServerSet, require_server};
@@ -61,7 +61,12 @@ fn learns(manager: &LockManager, list: &[String]) {
     let names = names_of(list);
     eventually("it learns the new list", || {
         drop(take(manager, "by-the-way"));
-        manager.nodes().iter().map(ToString::to_string).collect::<Vec<_>>() == names
+        manager
+            .nodes()
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            == names
     });
 }
 
@@ -72,7 +77,9 @@ fn a_lease_goes_on_while_a_node_is_replaced() {
     let guard = take(&manager, "r").expect("it is free");
     let done = lists.replace();
     assert!(done.is_complete(), "{done:?}");
-    let goes_on = Outcome::Changed { left: Duration::ZERO };
+    let goes_on = Outcome::Changed {
+        left: Duration::ZERO,
+    };
     let that_go_on = done.nodes.iter().filter(|node| node.outcome == goes_on);
     assert_eq!(that_go_on.count(), 2, "{done:?}");
     learns(&manager, &lists.new);
@@ -86,7 +93,9 @@ fn a_lease_goes_on_while_a_node_is_replaced() {
     assert!(guard.is_valid());
     // By now it stands on the new node as well, which votes.
     eventually("the new node is given the key", || {
-        let seen = lists.servers[3].command(&["EXISTS", "r"]).expect("it answers");
+        let seen = lists.servers[3]
+            .command(&["EXISTS", "r"])
+            .expect("it answers");
         seen == leasehold_servers::Reply::Integer(1)
     });
     lists.servers[1].kill().expect("it runs");
@@ -96,4 +105,100 @@ fn a_lease_goes_on_while_a_node_is_replaced() {
     assert!(block_on(guard.release()).is_released());
     let next = take(&newcomer, "r").expect("it is free");
     assert!(next.is_valid());
+}
+
+/// The node that leaves is dead, and one of the others comes back later: it is told by another run.
+#[test]
+fn a_dead_node_is_replaced_and_one_that_was_away_is_told_later() {
+    let lists = Lists::of(5);
+    let manager = builder(&lists.old).build().expect("good addresses");
+    let guard = take(&manager, "r").expect("it is free");
+    lists.servers[4].kill().expect("it runs");
+    lists.servers[0].pause().expect("it runs");
+    let done = lists.replace();
+    assert!(!done.is_complete(), "{done:?}");
+    learns(&manager, &lists.new);
+    lists.servers[0].resume().expect("it was stopped");
+    eventually("the other node is told", || {
+        let missed = |node: &leasehold::operate::Reconfigured| {
+            matches!(node.outcome, Outcome::Missed { .. })
+        };
+        lists
+            .replace()
+            .nodes
+            .iter()
+            .filter(|node| missed(node))
+            .count()
+            == 1
+    });
+    let newcomer = builder(&lists.new).build().expect("good addresses");
+    assert!(matches!(take(&newcomer, "r"), Err(AcquireError::Held(_))));
+    assert!(guard.is_valid());
+    assert!(block_on(guard.release()).is_released());
+}
+
+/// Argument S9: the nodes that stay go on with the former list while the new node cannot be told to vote for nobody.
+#[test]
+fn a_change_without_the_new_node_leaves_the_former_list_in_use() {
+    let lists = Lists::of(3);
+    let manager = builder(&lists.old).build().expect("good addresses");
+    let guard = take(&manager, "r").expect("it is free");
+    lists.servers[3].kill().expect("it runs");
+    let operator = builder(&lists.new).operator().expect("good addresses");
+    let failed = block_on(operator.reconfigure(Former::nodes(&lists.old)));
+    assert!(
+        matches!(failed, Err(ReconfigureError::Unfinished { .. })),
+        "{failed:?}"
+    );
+    drop(take(&manager, "s").expect("two nodes of the former list go on"));
+    lists.servers[3].restart().expect("it starts again");
+    let done = lists.replace();
+    assert!(done.is_complete(), "{done:?}");
+    learns(&manager, &lists.new);
+    assert!(guard.is_valid());
+}
+
+/// Tokens go on growing over the change, also those that only the node that left and one other have counted.
+#[test]
+fn tokens_grow_over_a_replacement() {
+    let lists = Lists::of(3);
+    let manager = builder(&lists.old).build().expect("good addresses");
+    // Far ahead of every clock, on two nodes of three: only the change itself brings it to the new node.
+    lists.servers[1].pause().expect("it runs");
+    let guard = take(&manager, "r").expect("two nodes are enough");
+    let first = guard.fencing_token();
+    assert!(block_on(guard.release()).is_released());
+    for server in [0, 2] {
+        raise_counters(&lists, server, first.get() + HOUR_US);
+    }
+    lists.servers[1].resume().expect("it was stopped");
+    lists.replace();
+    learns(&manager, &lists.new);
+    eventually(
+        "the new node votes, and the first one is not needed",
+        || {
+            lists.servers[0].pause().expect("it runs");
+            let next = take(&manager, "r").map(|guard| guard.fencing_token());
+            lists.servers[0].resume().expect("it was stopped");
+            next.is_ok_and(|next| {
+                assert!(
+                    next.get() > first.get() + HOUR_US,
+                    "{next:?} after {first:?}"
+                );
+                true
+            })
+        },
+    );
+}
+
+const HOUR_US: u64 = 3_600_000_000;
+
+fn raise_counters(lists: &Lists, server: usize, to: u64) {
+    let fields = (0..1024).flat_map(|number| [format!("f{number}"), to.to_string()]);
+    let words: Vec<_> = ["HSET".to_owned(), "leasehold:node".to_owned()]
+        .into_iter()
+        .chain(fields)
+        .collect();
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    lists.servers[server].command(&words).expect("it answers");
 }

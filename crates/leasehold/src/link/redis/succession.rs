@@ -118,3 +118,84 @@ impl fmt::Debug for Succession {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::RestartGuard;
+    use leasehold_core::{Quorum, Ttl};
+    use std::time::Duration;
+
+    fn of(names: &str) -> Configuration {
+        let quorum = Quorum::majority(names.split(',').count()).expect("few nodes");
+        let ttl = Ttl::new(Duration::from_secs(30)).expect("in range");
+        let (guard, skew) = (RestartGuard::Quarantine, Duration::from_secs(2));
+        Configuration::new("leasehold", names, quorum, guard, ttl, skew)
+    }
+
+    fn node(name: &str) -> NodeName {
+        NodeName::new(name)
+    }
+
+    fn url(name: &str) -> RedisUrl {
+        format!("redis://:secret@{name}/2")
+            .parse()
+            .expect("an address")
+    }
+
+    /// Argument S9: with fewer nodes the former list may have a quorum still, and who leaves it loses that.
+    #[test]
+    fn a_list_is_left_when_it_has_no_quorum_any_more() {
+        let (old, new) = (of("a:1,b:1,c:1"), of("a:1,b:1,d:1"));
+        let succession = Succession::new(&old, 2);
+        assert!(succession.told(&node("a:1"), new.text()));
+        assert!(
+            succession.told(&node("a:1"), new.text()),
+            "a node counts once"
+        );
+        assert!(!succession.is_decided());
+        assert!(!succession.told(&node("b:1"), of("a:1,d:1,e:1").text()));
+        assert!(!succession.is_decided(), "two nodes were replaced at once");
+        assert!(succession.told(&node("b:1"), new.text()));
+        assert!(succession.is_decided());
+    }
+
+    #[test]
+    fn nodes_that_tell_of_two_lists_tell_of_none() {
+        let succession = Succession::new(&of("a:1,b:1,c:1"), 2);
+        assert!(succession.told(&node("a:1"), of("a:1,b:1,d:1").text()));
+        assert!(succession.told(&node("b:1"), of("a:1,b:1,e:1").text()));
+        assert!(!succession.is_decided());
+    }
+
+    /// Argument S9: a vote of the new list must not meet one that the node that left has given.
+    #[test]
+    fn the_link_to_the_node_that_left_goes_first() {
+        let (old, new) = (of("a:1,b:1,c:1"), of("a:1,b:1,d:1"));
+        let succession = Succession::new(&old, 2);
+        for name in ["a:1", "b:1"] {
+            succession.told(&node(name), new.text());
+        }
+        assert!(succession.step(&url("a:1")).is_none());
+        let Some(Step::GoTo(to, _)) = succession.step(&url("c:1")) else {
+            panic!("it is another server now");
+        };
+        assert_eq!(to, url("d:1"), "with the same login and database");
+        assert!(matches!(succession.step(&url("a:1")), Some(Step::Speak(_))));
+    }
+
+    #[test]
+    fn a_node_without_an_address_is_not_followed() {
+        let succession = Succession::new(&of("/run/c.sock,a:1,b:1"), 2);
+        let new = of("a:1,b:1,d:1");
+        for name in ["a:1", "b:1"] {
+            assert!(succession.told(&node(name), new.text()));
+        }
+        let url: RedisUrl = "unix:///run/c.sock".parse().expect("an address");
+        assert!(succession.step(&url).is_none());
+        assert!(
+            !succession.told(&node("a:1"), new.text()),
+            "people are told"
+        );
+    }
+}

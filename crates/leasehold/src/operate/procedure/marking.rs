@@ -42,7 +42,9 @@ impl Plan {
                         let answer = match goes_on {
                             true => {
                                 let fingerprint = target.fingerprint();
-                                admin_client.succeed(&seen, &fingerprint, target.text()).await
+                                admin_client
+                                    .succeed(&seen, &fingerprint, target.text())
+                                    .await
                             }
                             false => admin_client.block(&seen, &mark, &text, &before).await,
                         };
@@ -61,7 +63,9 @@ impl Plan {
                     if goes_on {
                         site.outcome = match look.fingerprint.as_ref() == Some(&fingerprint) {
                             true => Outcome::Already,
-                            false => Outcome::Changed { left: Duration::ZERO },
+                            false => Outcome::Changed {
+                                left: Duration::ZERO,
+                            },
                         };
                     } else {
                         site.visit = Ok((admin_client, look));
