@@ -40,18 +40,19 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         output::data(lines(&plan))?;
         if !plan.is_complete() {
             let span = Shown(plan.quarantine);
-            output::talk(format_args!(
-                "whoever locks the old way would lose the lock, and nobody could have one for {span}"
-            ));
+            match plan.goes_on {
+                true => output::talk(format_args!(
+                    "one node would be replaced: locks would go on, and the new node would vote in {span}"
+                )),
+                false => output::talk(format_args!(
+                    "whoever locks the old way would lose the lock, and nobody could have one for {span}"
+                )),
+            }
         }
         return Ok(exit_code::SUCCESS);
     }
     if !plan.is_complete() {
-        let question = format!(
-            "Change it? Whoever still locks the old way loses the lock; nobody can have one for {}.",
-            Shown(plan.quarantine)
-        );
-        question::ask(&question, arguments.yes)?;
+        question::ask(&question(&plan), arguments.yes)?;
     }
     let done = waiting::for_it(operator.reconfigure(former()))?.map_err(|error| failure(&error))?;
     let told = output::report(lines(&done));
@@ -67,6 +68,19 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         );
     }
     told.map(|()| exit_code::SUCCESS)
+}
+
+/// What it will cost.
+fn question(plan: &Reconfiguration) -> String {
+    let span = Shown(plan.quarantine);
+    match plan.goes_on {
+        true => format!(
+            "Replace the node? Locks go on, and programs learn the new list; the new node votes in {span}."
+        ),
+        false => format!(
+            "Change it? Whoever still locks the old way loses the lock; nobody can have one for {span}."
+        ),
+    }
 }
 
 fn lines(reconfiguration: &Reconfiguration) -> String {

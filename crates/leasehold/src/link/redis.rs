@@ -97,6 +97,8 @@ pub struct RedisLink {
     down: Option<String>,
     backlog: Backlog,
     backoff: Backoff,
+    /// How often the node was found to vote for another list of nodes, one time after the other.
+    superseded: u32,
     /// What was answered when it was given, without the node.
     refused: Vec<LinkEvent>,
 }
@@ -127,6 +129,7 @@ impl RedisLink {
             down: None,
             backlog: Backlog::default(),
             backoff: Backoff::NEW,
+            superseded: 0,
             clock,
             refused: Vec::new(),
         }
@@ -172,8 +175,14 @@ impl RedisLink {
                 )));
                 Ok(())
             }
-            ConnectionState::Dialling(dialling) => {
-                ready!(dialling.as_mut().poll(cx)).map(|connection| {
+            ConnectionState::Dialling(dialling) => match ready!(dialling.as_mut().poll(cx)) {
+                // It is a moment until the other links have heard of the new list as well.
+                Ok(connection) if connection.met().is_superseding && self.superseded < PATIENCE => {
+                    self.superseded += 1;
+                    self.state = ConnectionState::Resting(Some(Box::pin(sleep(MOMENT))));
+                    Ok(())
+                }
+                dialled => dialled.map(|connection| {
                     let id = Some(connection.met().id()).filter(|id| !id.is_empty());
                     let identity = id.map(Identity::new);
                     self.down = None;
@@ -190,9 +199,10 @@ impl RedisLink {
                         let faults = self.backlog.say_alone(&self.encoder, connection.met());
                         events.extend(faults.into_iter().map(unsaid));
                     }
+                    self.superseded = 0;
                     self.state = ConnectionState::Up(Box::new(connection));
-                })
-            }
+                }),
+            },
             ConnectionState::Up(connection) => {
                 ready!(connection.exchange(cx, &mut self.backlog, events, limit))
             }
@@ -268,10 +278,20 @@ impl RedisLink {
             Some(Step::Speak(encoder)) => (encoder, None),
             Some(Step::GoTo(url, encoder)) => (encoder, Some(mem::replace(&mut self.url, url))),
         };
-        // What was given to the connection before was said as the former list does: it is given up with it.
-        self.lose("the list of nodes has changed".to_owned(), events);
-        self.encoder = encoder.copied_as(&self.encoder).to(self.url.name());
-        self.nobody = ServerInfo::nobody(self.encoder.disk(None));
+        let encoder = encoder.copied_as(&self.encoder).to(self.url.name());
+        self.nobody = ServerInfo::nobody(encoder.disk(None));
+        let was_never_up = !matches!(self.state, ConnectionState::Up(_)) && self.down.is_none();
+        if was_never_up {
+            // What waits for the very first connection has not left, and is said as the new list does.
+            let backlog = &mut self.backlog;
+            let faults = backlog.say_for_another_list(&self.encoder, &encoder, &self.nobody);
+            events.extend(faults.into_iter().map(unsaid));
+        } else {
+            // What was given to the connection before was said as the former list does: it is given up with it.
+            self.lose("the list of nodes has changed".to_owned(), events);
+        }
+        self.encoder = encoder;
+        self.superseded = 0;
         self.backoff = Backoff::NEW;
         self.state = ConnectionState::Resting(None);
         self.down = None;
@@ -341,6 +361,12 @@ impl Link for RedisLink {
         }
     }
 }
+
+/// So often a node that votes for a newer list of nodes is connected to before it is asked as one of the former list.
+const PATIENCE: u32 = 20;
+
+/// How long the link waits between two of these times.
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// The answer to a request that is not sent.
 fn unsaid((tag, fault): (Tag, Fault)) -> LinkEvent {

@@ -107,6 +107,22 @@ fn a_lease_goes_on_while_a_node_is_replaced() {
     assert!(next.is_valid());
 }
 
+/// Nobody has to try twice: the list is learned before the first lock is wanted.
+#[test]
+fn a_program_that_starts_with_the_former_list_locks_at_once() {
+    let lists = Lists::of(3);
+    let done = lists.replace();
+    assert!(done.is_complete(), "{done:?}");
+    for (with, count) in [("the node that left", 3), ("without it", 2)] {
+        if count == 2 {
+            lists.servers[2].kill().expect("it runs");
+        }
+        let late = builder(&lists.old).build().expect("good addresses");
+        let guard = take(&late, "r").unwrap_or_else(|error| panic!("{with}: {error}"));
+        assert!(block_on(guard.release()).is_released());
+    }
+}
+
 /// The node that leaves is dead, and one of the others comes back later: it is told by another run.
 #[test]
 fn a_dead_node_is_replaced_and_one_that_was_away_is_told_later() {

@@ -163,6 +163,21 @@ impl Backlog {
         })
     }
 
+    /// Says all that waits as another list of nodes does. Nothing of it has left.
+    pub(super) fn say_for_another_list(
+        &mut self,
+        before: &Encoder,
+        after: &Encoder,
+        met: &ServerInfo,
+    ) -> Vec<(Tag, Fault)> {
+        self.say_anew(before, |this, (tag, request, given)| {
+            this.push(tag, Kind::of(&request), given, |wire| {
+                after.say_request(wire, &request, met);
+            });
+            Ok(())
+        })
+    }
+
     fn say_anew(
         &mut self,
         encoder: &Encoder,

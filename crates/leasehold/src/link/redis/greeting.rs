@@ -32,14 +32,20 @@ pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
         .then(|| encoder.greeting(Disk::Ignored))
 }
 
-/// Reads the answer to the greeting; an error of the node's as it came.
-pub(super) fn read(frame: &Frame<'_>) -> Result<NodeInfo, Vec<u8>> {
+/// Reads the answer to the greeting, and the configuration that the node is of, as people read it; an error of the node's as it
+/// came.
+pub(super) fn read(frame: &Frame<'_>) -> Result<(NodeInfo, String), Vec<u8>> {
+    let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     match frame {
         Frame::Error(error) => Err(error.to_vec()),
-        Frame::List(parts) => match parts.first() {
-            Some(Frame::Text(info)) => Ok(NodeInfo {
-                info: String::from_utf8_lossy(info).into_owned(),
-            }),
+        Frame::List(parts) => match &parts[..] {
+            [Frame::Text(info), _, about, ..] => {
+                let about = match about {
+                    Frame::Text(about) => text(about),
+                    _ => String::new(),
+                };
+                Ok((NodeInfo { info: text(info) }, about))
+            }
             _ => Err(ODD.to_vec()),
         },
         _ => Err(ODD.to_vec()),

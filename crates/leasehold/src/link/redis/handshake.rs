@@ -317,10 +317,11 @@ async fn greet(
         send(stream, &encoder.greeting(disk)).await?;
     }
     let node = hear(stream, received, greeting::read).await?;
-    let id = node
-        .map_err(|error| explain(Step::Greeting, &error, url))
-        .and_then(|node| node.suits(encoder.is_guarded(), is_durable))?;
-    Ok(ServerInfo::new(id, disk))
+    let (node, about) = node.map_err(|error| explain(Step::Greeting, &error, url))?;
+    let id = node.suits(encoder.is_guarded(), is_durable)?;
+    let mut met = ServerInfo::new(id, disk);
+    met.is_superseding = encoder.is_superseded(&about);
+    Ok(met)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -58,7 +58,7 @@ impl Wire {
     /// Why no locks are kept on it.
     pub fn greeted(&self, reply: &[u8], disk: Disk) -> Result<String, String> {
         let frame = frame(reply).ok_or("no reply")?;
-        let node = greeting::read(&frame).map_err(|wrong| reply::words(&wrong))?;
+        let (node, _) = greeting::read(&frame).map_err(|wrong| reply::words(&wrong))?;
         node.suits(self.encoder.is_guarded(), disk == Disk::Trusted)
     }
 

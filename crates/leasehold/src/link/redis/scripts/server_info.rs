@@ -14,6 +14,8 @@ pub(in super::super) struct ServerInfo {
     pub(in super::super) own_disk: OwnDisk,
     /// Whether a proxy may stand before it that reads what it passes on. It may pass each lock's requests on to another server.
     pub(in super::super) is_proxied: bool,
+    /// Whether it votes for a list of nodes that follows ours.
+    pub(in super::super) is_superseding: bool,
     /// What votes and extensions end with: what clients rely on the disk for, and the process.
     pub(super) attested: Vec<u8>,
 }
@@ -27,6 +29,7 @@ impl ServerInfo {
             native: None,
             own_disk: OwnDisk::IfDurable(false),
             is_proxied: false,
+            is_superseding: false,
             attested: Vec::new(),
         };
         met.rely(disk);
