@@ -392,7 +392,7 @@ impl NativeManager {
 
     #[napi(getter)]
     pub fn nodes(&self) -> Vec<String> {
-        let names = either!(&self.manager, manager => manager.nodes().to_vec());
+        let names = either!(&self.manager, manager => manager.nodes());
         names.iter().map(|name| name.as_str().to_owned()).collect()
     }
 

@@ -53,7 +53,8 @@ fn event(observation: &Observation<'_>) -> Option<Value> {
         | Observation::Abstained { .. }
         | Observation::ClockStepped { .. }
         | Observation::Up { .. }
-        | Observation::Down { .. } => of_node(observation),
+        | Observation::Down { .. }
+        | Observation::Replaced { .. } => of_node(observation),
         _ => of_lock(observation),
     }
 }
@@ -212,6 +213,9 @@ fn of_node(observation: &Observation<'_>) -> Option<Value> {
         Observation::Up { node, .. } => json!({ "type": "up", "node": node.as_str() }),
         Observation::Down { node, reason, .. } => {
             json!({ "type": "down", "node": node.as_str(), "reason": reason })
+        }
+        Observation::Replaced { node, former, .. } => {
+            json!({ "type": "replaced", "node": node.as_str(), "former": former.as_str() })
         }
         _ => return None,
     })

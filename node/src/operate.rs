@@ -289,6 +289,7 @@ fn reconfiguration(done: &Reconfiguration) -> Value {
         "from": done.from,
         "to": done.to,
         "quarantine": millis(done.quarantine),
+        "goesOn": done.goes_on,
         "isComplete": done.is_complete(),
         "waits": done.waits().map(millis),
         "nodes": nodes.collect::<Value>(),

@@ -103,6 +103,10 @@ _SAYINGS: dict[str, tuple[int, Callable[[Event], str]]] = {
     ),
     "in_danger": (logging.WARNING, _in_danger),
     "down": (logging.WARNING, lambda event: f"{event.facts['node']}: {event.facts['text']}"),
+    "replaced": (
+        logging.INFO,
+        lambda event: f"{event.facts['former']} was replaced by {event.facts['node']}",
+    ),
     "up": (logging.INFO, lambda event: f"{event.facts['node']}: connected"),
     "abstained": (logging.WARNING, lambda event: f"{event.facts['node']}: {event.facts['text']}"),
     "clock_stepped": (

@@ -287,6 +287,7 @@ class Reconfiguration:
     to: str
     quarantine: float
     nodes: list[Reconfigured]
+    goes_on: bool
     is_complete: bool
     waits: float | None
 
@@ -296,7 +297,7 @@ class Event:
     """Something that a manager did or noticed.
 
     ``kind`` is ``acquired``, ``not_acquired``, ``extended``, ``in_danger``, ``lost``, ``released``, ``handed_over``,
-    ``asked``, ``answered``, ``abstained``, ``clock_stepped``, ``up`` or ``down``; ``facts`` are those of
+    ``asked``, ``answered``, ``abstained``, ``clock_stepped``, ``up``, ``down`` or ``replaced``; ``facts`` are those of
     ``leasehold::Observation``, with spans in seconds.
     """
 

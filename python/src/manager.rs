@@ -115,7 +115,7 @@ impl Manager {
     }
 
     fn nodes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(both!(&self.inner(py)?.any, manager => names(manager.nodes())))
+        Ok(both!(&self.inner(py)?.any, manager => names(&manager.nodes())))
     }
 
     fn health(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {

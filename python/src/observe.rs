@@ -162,6 +162,7 @@ const fn is_notable(observation: &Observation<'_>) -> bool {
             | Observation::ClockStepped { .. }
             | Observation::Up { .. }
             | Observation::Down { .. }
+            | Observation::Replaced { .. }
     )
 }
 
@@ -370,6 +371,13 @@ fn event_of_connection(observation: &Observation<'_>) -> Option<Event> {
             vec![
                 ("node", Text(node.to_string())),
                 ("text", Text((*reason).to_owned())),
+            ],
+        ),
+        Observation::Replaced { node, former, .. } => Event(
+            "replaced",
+            vec![
+                ("node", Text(node.to_string())),
+                ("former", Text(former.to_string())),
             ],
         ),
         _ => return None,

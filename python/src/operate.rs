@@ -387,7 +387,7 @@ fn reconfiguration(py: Python<'_>, done: &Reconfiguration) -> PyResult<Py<PyAny>
         .collect();
     let facts = facts!(py, {
         former: done.from.clone(), to: done.to.clone(), quarantine: span(done.quarantine),
-        nodes: nodes?, is_complete: done.is_complete(), waits: spans(done.waits()),
+        nodes: nodes?, goes_on: done.goes_on, is_complete: done.is_complete(), waits: spans(done.waits()),
     });
     object(py, "Reconfiguration", &facts)
 }

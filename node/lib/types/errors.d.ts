@@ -21,6 +21,8 @@ export interface NodeFault {
     | 'abstained'
     | 'disagrees'
     | 'same-node'
+    | 'superseded'
+    | 'replaced'
     | 'clock-stepped'
     | 'unconfirmed'
     | 'rejected'

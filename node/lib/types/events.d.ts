@@ -35,5 +35,7 @@ export type ManagerEvent =
   | ({ type: 'clock-stepped'; direction: 'forward' | 'back'; by: number } & OfNode)
   | ({ type: 'up' } & OfNode)
   | ({ type: 'down'; reason: string } & OfNode)
+  /** The node has taken the place of `former`. */
+  | ({ type: 'replaced'; former: string } & OfNode)
   /** The event loop was blocked for so long that so many events were left out. */
   | { type: 'missed'; events: number };

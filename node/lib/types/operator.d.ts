@@ -70,6 +70,8 @@ export interface Reconfiguration {
   from: string[];
   to: string;
   quarantine: number;
+  /** Whether one node takes the place of another: the others vote on, and locks go on. */
+  goesOn: boolean;
   isComplete: boolean;
   /** When it is to be run again, in milliseconds from now. */
   waits: number | null;

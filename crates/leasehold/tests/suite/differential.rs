@@ -164,12 +164,17 @@ impl Both {
         let (cfg, about) = (configuration.fingerprint(), configuration.text().to_owned());
         let quarantine = configuration.quarantine().as_millis().to_string();
         let dice = &mut self.dice;
-        let (name, arguments) = match dice.roll(8) {
+        let (name, arguments) = match dice.roll(9) {
             0 => ("survey", vec![]),
             1 => {
                 let disk = dice.pick(&["1", "1", "2", "3"]).to_owned();
                 let text = "a change".to_owned();
                 ("block", vec![cfg, "mark".to_owned(), text, about, disk])
+            }
+            8 => {
+                let disk = dice.pick(&["1", "1", "2"]).to_owned();
+                let seen = dice.pick(&[&*cfg, "mark", ""]).to_owned();
+                ("succeed", vec![seen, cfg, about, disk])
             }
             2..4 => (
                 "admit",

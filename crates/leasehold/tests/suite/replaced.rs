@@ -3,9 +3,10 @@
 use crate::support::{block_on, eventually};
 use leasehold::{
     AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, ReconfigureError,
+    link::redis::wire,
     operate::{Former, Outcome, Reconfiguration},
 };
-use leasehold_servers::{ServerSet, require_server};
+use leasehold_servers::{Reply, ServerSet, require_server};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -96,7 +97,7 @@ fn a_lease_goes_on_while_a_node_is_replaced() {
         let seen = lists.servers[3]
             .command(&["EXISTS", "r"])
             .expect("it answers");
-        seen == leasehold_servers::Reply::Integer(1)
+        seen == Reply::Integer(1)
     });
     lists.servers[1].kill().expect("it runs");
     std::thread::sleep(2500 * MS);
@@ -184,9 +185,9 @@ fn tokens_grow_over_a_replacement() {
     let guard = take(&manager, "r").expect("two nodes are enough");
     let first = guard.fencing_token();
     assert!(block_on(guard.release()).is_released());
-    for server in [0, 2] {
-        raise_counters(&lists, server, first.get() + HOUR_US);
-    }
+    raise_counters(&lists, 0, first.get() + HOUR_US);
+    // The other one that has counted it is gone.
+    lists.servers[2].kill().expect("it runs");
     lists.servers[1].resume().expect("it was stopped");
     lists.replace();
     learns(&manager, &lists.new);
@@ -217,4 +218,48 @@ fn raise_counters(lists: &Lists, server: usize, to: u64) {
         .collect();
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     lists.servers[server].command(&words).expect("it answers");
+}
+
+/// Argument S9: one step, and only from what the operator has seen.
+#[test]
+fn a_node_is_of_the_list_that_it_was_told_last() {
+    require_server();
+    let servers = ServerSet::start(1).expect("it starts");
+    let texts = wire::texts();
+    let found = texts.iter().find(|(name, _)| *name == "succeed");
+    let (_, script) = found.expect("there is one");
+    let tell = |seen: &str, configuration: &str| {
+        let words = [
+            "EVAL",
+            script,
+            "1",
+            "leasehold:node",
+            seen,
+            configuration,
+            "its text",
+            "2",
+        ];
+        match servers[0].command(&words).expect("it answers") {
+            Reply::Array(parts) => parts[0].integer().expect("a number"),
+            other => panic!("{other:?}"),
+        }
+    };
+    let kept = || {
+        servers[0]
+            .command(&["HGET", "leasehold:node", "cfg"])
+            .expect("it answers")
+    };
+    assert_eq!(
+        (tell("", "old"), kept()),
+        (1, Reply::Text("old".to_owned()))
+    );
+    assert_eq!(
+        (tell("old", "new"), kept()),
+        (1, Reply::Text("new".to_owned()))
+    );
+    assert_eq!(tell("old", "new"), 1, "it was told before");
+    assert_eq!(
+        (tell("old", "other"), kept()),
+        (-2, Reply::Text("new".to_owned()))
+    );
 }
