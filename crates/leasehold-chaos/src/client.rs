@@ -74,6 +74,7 @@ pub(crate) fn run(orders: &Orders) -> ExitCode {
         Kind::Reckless(missing) => reckless::run(orders, missing),
         Kind::Plain => plain(orders),
         Kind::Careful
+        | Kind::Following
         | Kind::Several
         | Kind::Readers
         | Kind::Permits
@@ -159,9 +160,12 @@ impl<'a> Client<'a> {
             .nodes(self.urls())
             .defaults(self.options.clone())
             .max_ttl(self.max_ttl())
-            .clock_skew(SKEW)
+            .clock_skew(SKEW);
+        let builder = match self.orders.kind {
+            Kind::Following => builder,
             // Behind proxies each has addresses of its own.
-            .cluster("chaos");
+            _ => builder.cluster("chaos"),
+        };
         match self.orders.copies {
             0 => builder,
             copies => builder.replicated(copies, COPYING),

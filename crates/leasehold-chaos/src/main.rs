@@ -33,6 +33,7 @@ mod moment;
 mod nemesis;
 mod pair;
 mod reckless;
+mod replacing;
 mod report;
 mod scenario;
 mod site;

@@ -44,6 +44,8 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
             Strike::Depose => nemesis.depose(),
             Strike::DeposeForTheLate => nemesis.depose_for_the_late(),
             Strike::IsolateSentinel => nemesis.isolate_sentinel(),
+            Strike::Replace => nemesis.replace(),
+            Strike::ReplaceHastily => nemesis.replace_hastily(),
             Strike::Network => nemesis.network(),
             Strike::HangServers => nemesis.hang_servers(),
         };
@@ -67,6 +69,9 @@ fn pauses(strike: Strike) -> Range<Duration> {
         Strike::FlushAhead => (500, 900),
         // Replicas need their time to catch up.
         Strike::Failover => (300, 900),
+        // The new node waits for the end of all leases of before, and is not replaced before that.
+        Strike::Replace => (900, 1_500),
+        Strike::ReplaceHastily => (100, 300),
         // Nobody is granted anything for some seconds after each, and sentinels must find the replicas again.
         Strike::Depose | Strike::DeposeForTheLate | Strike::IsolateSentinel => (3_000, 5_000),
     };

@@ -67,6 +67,9 @@ pub(crate) enum Between {
 pub(crate) enum Kind {
     /// The library, used as it is meant to be.
     Careful,
+    /// The library, used as it is meant to be, with nodes that are called by their addresses: it learns which takes the place of
+    /// another.
+    Following,
     /// The library, told that the nodes' disks keep every vote.
     Trusting,
     /// The library without its restart guard (Argument S9).
@@ -141,6 +144,10 @@ pub(crate) enum Strike {
     DeposeForTheLate,
     /// Most sentinels lose the master, and some clients all sentinels but one, which hears nothing of the others.
     IsolateSentinel,
+    /// A server takes the place of a node, which was killed or goes on; the others vote on.
+    Replace,
+    /// The same, and the new node votes at once (against Argument S9).
+    ReplaceHastily,
     /// Cuts, delays and swallows, by each proxy on its own.
     Network,
     /// SIGSTOP of servers and SIGCONT: what waits in their buffers acts late.
@@ -166,6 +173,8 @@ impl Strike {
             Self::Depose => "failover by sentinels",
             Self::DeposeForTheLate => "failover to a replica that lags",
             Self::IsolateSentinel => "isolated sentinel",
+            Self::Replace => "replaced node",
+            Self::ReplaceHastily => "replaced node that votes at once",
             Self::Network => "bad network",
             Self::HangServers => "stopped servers",
         }
@@ -173,8 +182,9 @@ impl Strike {
 }
 
 impl Kind {
-    pub(crate) const ALL: [(&'static str, Self); 17] = [
+    pub(crate) const ALL: [(&'static str, Self); 18] = [
         ("careful", Self::Careful),
+        ("following", Self::Following),
         ("trusting", Self::Trusting),
         ("unguarded", Self::Unguarded),
         ("credulous", Self::Credulous),
@@ -236,6 +246,12 @@ impl Scenario {
             Law::Lawful { controls } => controls,
             Law::Control(_) => &[],
         }
+    }
+
+    /// How many servers there are beside the nodes.
+    pub(crate) fn spares(&self) -> usize {
+        let replaces = |strike: &Strike| matches!(strike, Strike::Replace | Strike::ReplaceHastily);
+        usize::from(self.strikes.iter().any(replaces))
     }
 
     pub(crate) const fn is_control(&self) -> bool {

@@ -39,7 +39,8 @@ pub(crate) struct Site {
 /// The servers, alone or each with a replica.
 #[derive(Debug)]
 enum Nodes {
-    Single(ServerSet),
+    /// Which of the servers each node is: there may be others.
+    Single(ServerSet, Mutex<Vec<usize>>),
     Pairs(Vec<Pair>),
     /// One node, whichever of these servers is the master.
     Group(Box<Group>),
@@ -55,7 +56,8 @@ impl Nodes {
             let pairs = (0..scenario.nodes).map(|_| Pair::start(binary));
             return pairs.collect::<Result<_, _>>().map(Self::Pairs);
         }
-        let servers = ServerSet::start_with(scenario.nodes, |_, builder| {
+        let count = scenario.nodes + scenario.spares();
+        let servers = ServerSet::start_with(count, |_, builder| {
             let builder = builder.binary(binary);
             if scenario.durable {
                 let builder = builder.option("appendonly", &["yes"]);
@@ -64,13 +66,18 @@ impl Nodes {
                 builder
             }
         });
-        servers.map(Self::Single).map_err(|error| error.to_string())
+        let list = Mutex::new((0..scenario.nodes).collect());
+        let servers = servers.map_err(|error| error.to_string())?;
+        Ok(Self::Single(servers, list))
     }
 
     /// Where clients find them: the servers, or the sentinels that tell of them.
     fn ports(&self) -> Vec<u16> {
         match self {
-            Self::Single(servers) => servers.iter().map(Server::port).collect(),
+            Self::Single(servers, list) => {
+                let list = lock(list);
+                list.iter().map(|server| servers[*server].port()).collect()
+            }
             Self::Pairs(pairs) => pairs.iter().map(|pair| pair.master().port()).collect(),
             Self::Group(group) => group.sentinels.iter().map(Sentinel::port).collect(),
         }
@@ -156,7 +163,10 @@ impl Site {
     /// The server that is node `number` now; of a group, the first.
     pub(crate) fn server(&self, number: usize) -> &Server {
         match &self.nodes {
-            Nodes::Single(servers) => &servers[number],
+            Nodes::Single(servers, list) => {
+                let server = lock(list)[number];
+                &servers[server]
+            }
             Nodes::Pairs(pairs) => pairs[number].master(),
             Nodes::Group(group) => &group.servers()[number],
         }
@@ -169,7 +179,33 @@ impl Site {
     pub(crate) fn group(&self) -> &Group {
         match &self.nodes {
             Nodes::Group(group) => group,
-            Nodes::Single(_) | Nodes::Pairs(_) => panic!("only sentinels depose masters"),
+            Nodes::Single(..) | Nodes::Pairs(_) => panic!("only sentinels depose masters"),
+        }
+    }
+
+    /// The server that is no node.
+    ///
+    /// # Panics
+    /// If there is none: then the scenario asks for what it does not provide.
+    pub(crate) fn spare(&self) -> &Server {
+        let Nodes::Single(servers, list) = &self.nodes else {
+            panic!("only single servers are replaced");
+        };
+        let list = lock(list);
+        let spare = (0..servers.len()).find(|server| !list.contains(server));
+        &servers[spare.expect("there is one more than nodes")]
+    }
+
+    /// From now on the server that is no node is node `number`: for all clients that start.
+    pub(crate) fn take_spare(&self, number: usize) {
+        if let Nodes::Single(servers, list) = &self.nodes {
+            let mut list = lock(list);
+            let spare = (0..servers.len()).find(|server| !list.contains(server));
+            list[number] = spare.expect("there is one more than nodes");
+        }
+        for number in 0..self.workers.len() {
+            let ports = self.ports(number);
+            self.worker(number).go_to(ports);
         }
     }
 
@@ -180,7 +216,7 @@ impl Site {
     pub(crate) fn pair(&self, number: usize) -> &Pair {
         match &self.nodes {
             Nodes::Pairs(pairs) => &pairs[number],
-            Nodes::Single(_) | Nodes::Group(_) => panic!("only nodes with replicas fail over"),
+            Nodes::Single(..) | Nodes::Group(_) => panic!("only nodes with replicas fail over"),
         }
     }
 
@@ -215,14 +251,12 @@ impl Site {
     }
 
     pub(crate) fn worker(&self, number: usize) -> MutexGuard<'_, Worker> {
-        let worker = self.workers[number].lock();
-        worker.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.workers[number])
     }
 
     /// The right to kill and start this server.
     pub(crate) fn restart_of(&self, number: usize) -> MutexGuard<'_, ()> {
-        let restart = self.restarts[number].lock();
-        restart.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.restarts[number])
     }
 
     /// Ends all clients, whatever they are doing.
@@ -235,3 +269,7 @@ impl Site {
 
 /// Enough that somebody always waits.
 const CLIENTS: usize = 5;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -41,6 +41,11 @@ impl Worker {
         format!("client-{}.{}", self.number, self.life)
     }
 
+    /// The next process finds the nodes there.
+    pub(crate) fn go_to(&mut self, ports: Vec<u16>) {
+        self.orders.ports = ports;
+    }
+
     /// Starts the next process.
     pub(crate) fn start(&mut self) -> io::Result<()> {
         self.life += 1;

@@ -29,7 +29,7 @@ const GROUP: Scenario = Scenario {
 /// Where what happens is measured in TTLs, a short one lets more happen.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(super) static ALL: [Scenario; 45] = [
+pub(super) static ALL: [Scenario; 47] = [
     Scenario {
         name: "kill-clients",
         about: "clients are killed with kill -9 and started again",
@@ -222,6 +222,23 @@ pub(super) static ALL: [Scenario; 45] = [
         about: "the same, without the restart guard",
         clients: Kind::Unguarded,
         strikes: &[Strike::Flush],
+        ..USUAL
+    },
+    Scenario {
+        name: "replaced",
+        about: "one server after the other takes the place of a node, while clients are killed and servers are stopped",
+        law: Law::Lawful {
+            controls: &["replaced-hastily"],
+        },
+        clients: Kind::Following,
+        strikes: &[Strike::Replace, Strike::KillClients, Strike::HangServers],
+        ..USUAL
+    },
+    Scenario {
+        name: "replaced-hastily",
+        about: "the same; the new node votes at once, although leases stand on the one that left",
+        clients: Kind::Following,
+        strikes: &[Strike::ReplaceHastily, Strike::KillClients],
         ..USUAL
     },
     Scenario {

@@ -239,3 +239,29 @@ fn servers_that_are_not_there_are_not_changed() {
     run("reconfigure").assert_says(122, &["0 of 1 new nodes can be reached", "127.0.0.1:1: "]);
     run("admit").assert_says(122, &["none of the nodes could be told"]);
 }
+
+#[test]
+fn one_server_takes_the_place_of_another_while_locks_go_on() {
+    let site = Site::new(4);
+    let urls = site.servers.urls();
+    site.run(3, &["admit", "--yes"]).assert_says(0, &[]);
+    let new = [&urls[0], &urls[1], &urls[3]].map(String::as_str).join(",");
+    let change = |more: &[&str]| {
+        let from = site.nodes(3);
+        let words = [&["reconfigure", "--from", &from], more].concat();
+        let test = site.user.run(&words).guarded();
+        test.env("LEASEHOLD_NODES", &new).end()
+    };
+    change(&["--dry-run"]).assert_says(
+        0,
+        &["leasehold: one node would be replaced: locks would go on, and the new node would vote in 3"],
+    );
+    let seen = change(&["--yes"]);
+    assert_eq!((seen.code, seen.stdout.lines().count()), (0, 4), "{seen:?}");
+    let votes = |line: &&str| line.ends_with("\tchanged; votes");
+    assert_eq!(seen.stdout.lines().filter(votes).count(), 2, "{seen:?}");
+    // Those who have the former list still lock at once, and so do those who have the new one.
+    site.run(3, &TRY).assert_says(0, &[]);
+    let test = site.user.run(&TRY).guarded();
+    test.env("LEASEHOLD_NODES", &new).end().assert_says(0, &[]);
+}

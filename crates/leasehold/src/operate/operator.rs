@@ -423,6 +423,12 @@ impl Operator {
     /// * *Tokens go on growing*: each old token is on a quorum of the old nodes, at least one of which was marked and
     ///   has told its counters after it was (argument [S4](crate::safety#s4)).
     ///
+    /// # Replacing a node
+    /// If one node takes the place of another, and the configuration is the same in everything else, leases go on and nobody has to
+    /// wait: [`Reconfiguration::goes_on`]. Then the nodes that stay are not marked in step 2, but vote for clients of the new list from
+    /// that moment on, and only the new node abstains. Managers learn the new list from the nodes, if nodes are called by their
+    /// addresses: they reach the new one with the login, the database and the TLS of the one that it replaces.
+    ///
     /// What it cannot know: with the restart guard off, clients may have chosen TTLs above the maximum; wait for the longest of
     /// them yourself. An old node that was not reached and comes back, together with marked ones that have lost their data, may be an old
     /// quorum again: stop the old clients, or run it again until [`Reconfiguration::is_complete`].

@@ -1,0 +1,118 @@
+//! Strikes that replace a node while clients lock: leases must go on, and nobody may hold beside them (Argument S9).
+
+use crate::{client::SKEW, moment::Moment, nemesis::Nemesis};
+use leasehold::{
+    LockManager,
+    operate::{Former, Operator, Outcome, Reconfiguration, Reconfigured},
+};
+use leasehold_servers::Server;
+
+impl Nemesis<'_> {
+    pub(crate) fn replace(&mut self) -> Option<Moment> {
+        let leaving = self.draw.below(self.nodes());
+        let is_killed = self.draw.percent(50);
+        self.replaced(leaving, is_killed, |_| Ok(()))
+    }
+
+    /// Votes are lost on one of the nodes that stay, just before; and the operator says that no lease is held.
+    pub(crate) fn replace_hastily(&mut self) -> Option<Moment> {
+        let leaving = self.draw.below(self.nodes());
+        let stays = (leaving + 1 + self.draw.below(self.nodes() - 1)) % self.nodes();
+        let time = self.draw.share(self.site.scenario.ttl, 30..120);
+        {
+            let _mine = self.site.restart_of(stays);
+            self.tell(&format!("stop server {stays} for {time:?}"));
+            let server = self.site.server(stays);
+            server.pause().ok()?;
+            let _ = self.site.bell.rest(time);
+            server.resume().ok()?;
+        }
+        self.replaced(leaving, false, |operator| {
+            let admitted = wait(operator.admit()).map_err(|error| error.to_string())?;
+            let _ = admitted.map_err(|error| error.to_string())?;
+            Ok(())
+        })
+    }
+
+    /// The server that is no node becomes this one, and is told more by the operator.
+    fn replaced(
+        &self,
+        node: usize,
+        is_killed: bool,
+        tell_more: impl Fn(&Operator) -> Result<(), String>,
+    ) -> Option<Moment> {
+        let _mine = self.site.restart_of(node);
+        let (former, new) = (self.site.server(node), self.site.spare());
+        let how = if is_killed { "killed" } else { "which goes on" };
+        let began = self.tell(&format!(
+            "server on port {} takes the place of node {node} on port {}, {how}",
+            new.port(),
+            former.port()
+        ));
+        let outcome = self.hand_over(node, (former, new), is_killed, tell_more);
+        match outcome {
+            Ok(was_done) => {
+                self.tell(&format!("node {node} was replaced: {was_done}"));
+                was_done.then_some(began)
+            }
+            Err(error) => {
+                self.site
+                    .chronicle
+                    .fail(format!("node {node} is replaced: {error}"));
+                None
+            }
+        }
+    }
+
+    /// False if the end came first.
+    fn hand_over(
+        &self,
+        node: usize,
+        (former, new): (&Server, &Server),
+        is_killed: bool,
+        tell_more: impl Fn(&Operator) -> Result<(), String>,
+    ) -> Result<bool, String> {
+        let told = |error: leasehold_servers::StartError| error.to_string();
+        new.restart_empty().map_err(told)?;
+        let old: Vec<_> = (0..self.nodes())
+            .map(|node| self.site.server(node).url())
+            .collect();
+        let mut list = old.clone();
+        list[node] = new.url();
+        if is_killed {
+            former.kill().map_err(|error| error.to_string())?;
+        }
+        let operator = LockManager::builder()
+            .nodes(&list)
+            .max_ttl(self.site.scenario.ttl)
+            .clock_skew(SKEW)
+            .operator()
+            .map_err(|error| error.to_string())?;
+        // Servers that are stopped are told when they go on.
+        let is_told = |done: &Reconfiguration| {
+            let is_new = |node: &&Reconfigured| new.url().ends_with(node.node.as_str());
+            let told = done.nodes.iter().find(is_new).map(|node| &node.outcome);
+            done.goes_on && matches!(told, Some(Outcome::Changed { .. } | Outcome::Already))
+        };
+        loop {
+            let done = wait(operator.reconfigure(Former::nodes(&old)));
+            let done = done.map_err(|error| error.to_string())?;
+            if done.is_ok_and(|done| is_told(&done)) {
+                break;
+            }
+            if !self.site.bell.rest(self.site.scenario.ttl / 4) {
+                return Ok(false);
+            }
+        }
+        tell_more(&operator)?;
+        self.site.take_spare(node);
+        Ok(true)
+    }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> std::io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(future))
+}
