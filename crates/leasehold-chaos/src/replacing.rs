@@ -9,38 +9,42 @@ use leasehold_servers::Server;
 
 impl Nemesis<'_> {
     pub(crate) fn replace(&mut self) -> Option<Moment> {
-        let leaving = self.draw.below(self.nodes());
         let is_killed = self.draw.percent(50);
-        self.replaced(leaving, is_killed, |_| Ok(()))
+        self.replaced(is_killed, |_| Ok(()))
     }
 
-    /// Votes are lost on one of the nodes that stay, just before; and the operator says that no lease is held.
+    /// The operator says that no lease is held.
     pub(crate) fn replace_hastily(&mut self) -> Option<Moment> {
-        let leaving = self.draw.below(self.nodes());
-        let stays = (leaving + 1 + self.draw.below(self.nodes() - 1)) % self.nodes();
-        let time = self.draw.share(self.site.scenario.ttl, 30..120);
-        {
-            let _mine = self.site.restart_of(stays);
-            self.tell(&format!("stop server {stays} for {time:?}"));
-            let server = self.site.server(stays);
-            server.pause().ok()?;
-            let _ = self.site.bell.rest(time);
-            server.resume().ok()?;
-        }
-        self.replaced(leaving, false, |operator| {
+        self.replaced(false, |operator| {
             let admitted = wait(operator.admit()).map_err(|error| error.to_string())?;
-            let _ = admitted.map_err(|error| error.to_string())?;
+            drop(admitted.map_err(|error| error.to_string())?);
             Ok(())
         })
     }
 
-    /// The server that is no node becomes this one, and is told more by the operator.
+    /// One of the nodes that stay has forgotten everything and waited for as long as it must: leases that were granted
+    /// meanwhile are on the others, and on the node that leaves.
+    fn forget_one(&self, node: usize) -> bool {
+        let _mine = self.site.restart_of(node);
+        self.tell(&format!(
+            "server {node}: FLUSHALL, and as long as it does not vote then"
+        ));
+        let flushed = self.site.server(node).command(&["FLUSHALL"]).is_ok();
+        let ttl = self.site.scenario.ttl;
+        flushed && self.site.bell.rest(ttl + ttl / 50 + SKEW)
+    }
+
+    /// The server that is no node becomes a node, and is told more by the operator.
     fn replaced(
-        &self,
-        node: usize,
+        &mut self,
         is_killed: bool,
         tell_more: impl Fn(&Operator) -> Result<(), String>,
     ) -> Option<Moment> {
+        let node = self.draw.below(self.nodes());
+        let stays = (node + 1 + self.draw.below(self.nodes() - 1)) % self.nodes();
+        if !self.forget_one(stays) {
+            return None;
+        }
         let _mine = self.site.restart_of(node);
         let (former, new) = (self.site.server(node), self.site.spare());
         let how = if is_killed { "killed" } else { "which goes on" };
