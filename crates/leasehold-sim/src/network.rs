@@ -183,18 +183,6 @@ impl Network {
         self.connections[link].detour = (server, until);
     }
 
-    /// The address leads to this server from now on.
-    pub(crate) fn lead(&mut self, link: usize, server: usize) {
-        self.connections[link].home = server;
-    }
-
-    /// The connections that lead where their address does not.
-    pub(crate) fn misled(&self) -> Vec<usize> {
-        let all = 0..self.links();
-        all.filter(|link| self.connections[*link].server != self.connections[*link].home)
-            .collect()
-    }
-
     /// Cuts one direction, or both.
     pub(crate) fn cut(&mut self, link: usize, there: bool, back: bool, until: Moment) {
         let connection = &mut self.connections[link];

@@ -1,6 +1,7 @@
 //! The story of a run, in lines, for whoever wants to read it.
 
 use crate::time::{MICROSECOND, Moment};
+use leasehold_core::{Owner, Request};
 use std::fmt;
 
 /// Where the lines go.
@@ -38,5 +39,34 @@ impl Trace {
                 let _ = writeln!(text, "{seconds:>3}.{rest:06} s  {line}");
             }
         }
+    }
+}
+
+/// What is asked, and with which ticket.
+pub(crate) fn asked(request: &Request) -> String {
+    let verb = match request.owner().and_then(Owner::permit) {
+        Some(permit) => format!("{} permit {permit}", verb(request)),
+        None if request.resource().is_shared() => format!("{} a share", verb(request)),
+        None => verb(request).to_owned(),
+    };
+    match request.place() {
+        None => verb,
+        Some(place) => match place.ticket {
+            None => format!("{verb} for a ticket"),
+            Some(ticket) => format!("{verb} with ticket {ticket}"),
+        },
+    }
+}
+
+const fn verb(request: &Request) -> &'static str {
+    match request {
+        Request::Acquire { .. } => "acquire",
+        Request::Repair { .. } => "repair",
+        Request::Raise { .. } => "raise",
+        Request::Extend { .. } => "extend",
+        Request::Transfer { .. } => "take over",
+        Request::Inspect { .. } => "inspect",
+        Request::Release { .. } => "release",
+        Request::Leave { .. } => "leave",
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     scenario::{Law, Scenario},
     setting::{Guard, Setting, Twin},
     time::{Moment, SECOND, TRUE_EPOCH_NS},
-    trace::Trace,
+    trace::{Trace, asked},
 };
 use leasehold_core::{
     Drift, Identity, LockConfig, NodeSet, Owner, OwnerSource, Pause, Quorum, Request, Resource,
@@ -477,33 +477,4 @@ pub(crate) fn signer(owner: &Owner) -> Option<(usize, u32)> {
     };
     let is_ours = random.len() == 20 || owner.permit().is_some();
     is_ours.then(|| (usize::from(*client), u32::from_be_bytes([*a, *b, *c, *d])))
-}
-
-/// What is asked, and with which ticket.
-fn asked(request: &Request) -> String {
-    let verb = match request.owner().and_then(Owner::permit) {
-        Some(permit) => format!("{} permit {permit}", verb(request)),
-        None if request.resource().is_shared() => format!("{} a share", verb(request)),
-        None => verb(request).to_owned(),
-    };
-    match request.place() {
-        None => verb,
-        Some(place) => match place.ticket {
-            None => format!("{verb} for a ticket"),
-            Some(ticket) => format!("{verb} with ticket {ticket}"),
-        },
-    }
-}
-
-const fn verb(request: &Request) -> &'static str {
-    match request {
-        Request::Acquire { .. } => "acquire",
-        Request::Repair { .. } => "repair",
-        Request::Raise { .. } => "raise",
-        Request::Extend { .. } => "extend",
-        Request::Transfer { .. } => "take over",
-        Request::Inspect { .. } => "inspect",
-        Request::Release { .. } => "release",
-        Request::Leave { .. } => "leave",
-    }
 }

@@ -394,7 +394,7 @@ impl ManagerBuilder {
         // In a test's time nothing is late.
         let is_guarded = runtime.is_some() && clock.passes();
         let guardian = is_guarded.then(GuardianHandle::start).transpose()?;
-        let (handle, commands) = Handle::new(clock, names, quorum, configuration, guardian);
+        let (handle, commands) = Handle::new(clock, &names, quorum, configuration, guardian);
         let observers = Observers(self.observers);
         shell::spawn(&handle, commands, links, observers, runtime)?;
         Ok(LockManager::new(handle, defaults))

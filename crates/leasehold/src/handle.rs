@@ -109,7 +109,7 @@ pub(crate) type Inspected = Vec<(NodeId, Vote)>;
 impl Handle {
     pub(crate) fn new(
         clock: Clock,
-        nodes: Vec<NodeName>,
+        nodes: &[NodeName],
         quorum: Quorum,
         configuration: Arc<Configuration>,
         guardian: Option<GuardianHandle>,
@@ -120,7 +120,7 @@ impl Handle {
             operations: Arc::default(),
             clock,
             quorum,
-            healths: Healths::new(&nodes),
+            healths: Healths::new(nodes),
             configuration,
             process: Process::this(),
             farewell: Farewell(guardian),

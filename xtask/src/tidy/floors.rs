@@ -247,7 +247,7 @@ const LIBRARY: [&[&str]; 15] = [
 const REDIS: [&[&str]; 13] = [
     &["codec", "kind", "texts", "url"],
     &["heads", "reply", "socket"],
-    &["copies", "glance", "native", "talk"],
+    &["copies", "glance", "native", "succession", "talk"],
     &["look", "scripts"],
     &["greeting", "recall", "rights"],
     &["backlog", "handshake"],

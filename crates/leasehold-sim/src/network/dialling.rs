@@ -1,8 +1,22 @@
 //! How connections come about, and what waits for the first one of a process.
 
-use super::{State, gathered::Gathered};
+use super::{Network, State, gathered::Gathered};
 use crate::{client::Input, queue::Event, setting::Twin, time::MILLISECOND, world::World};
 use leasehold_core::{Vote, backoff::Backoff};
+
+impl Network {
+    /// The address leads to this server from now on.
+    pub(crate) fn lead(&mut self, link: usize, server: usize) {
+        self.connections[link].home = server;
+    }
+
+    /// The connections that lead where their address does not.
+    pub(crate) fn misled(&self) -> Vec<usize> {
+        let all = 0..self.links();
+        all.filter(|link| self.connections[*link].server != self.connections[*link].home)
+            .collect()
+    }
+}
 
 impl World {
     /// The next try, after as long a rest as the link of production takes.

@@ -141,10 +141,8 @@ mod tests {
                     keep: None,
                 }
             };
-            let attempt = AttemptId {
-                operation: OperationId::new(1),
-                number: 0,
-            };
+            let (operation, number) = (OperationId::new(1), 0);
+            let attempt = AttemptId { operation, number };
             let parcel = Parcel {
                 client: 0,
                 tag: Tag { attempt, step },

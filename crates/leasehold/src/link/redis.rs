@@ -75,7 +75,7 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use succession::Step;
+use succession::Change;
 use tokio::time::{Sleep, sleep};
 
 /// The link to a Redis (7.0 or later) or Valkey (7.2 or later) server.
@@ -272,11 +272,14 @@ impl RedisLink {
     /// Does what follows from a list of nodes in which one was replaced. Says whether there was something to do.
     #[cold]
     fn succeed(&mut self, events: &mut Vec<LinkEvent>) -> bool {
-        let step = self.encoder.succession().and_then(|it| it.step(&self.url));
+        let step = self
+            .encoder
+            .succession()
+            .and_then(|it| it.step(&self.url, Encoder::following));
         let (encoder, former) = match step {
             None => return false,
-            Some(Step::Speak(encoder)) => (encoder, None),
-            Some(Step::GoTo(url, encoder)) => (encoder, Some(mem::replace(&mut self.url, url))),
+            Some(Change::Speak(encoder)) => (encoder, None),
+            Some(Change::GoTo(url, encoder)) => (encoder, Some(mem::replace(&mut self.url, url))),
         };
         let encoder = encoder.copied_as(&self.encoder).to(self.url.name());
         self.nobody = ServerInfo::nobody(encoder.disk(None));

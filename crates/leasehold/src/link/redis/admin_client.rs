@@ -6,6 +6,10 @@ pub(crate) mod checkup;
 mod durability;
 mod identity;
 pub(crate) mod keys;
+mod texts;
+
+#[cfg(feature = "wire")]
+pub(super) use texts::TEXTS;
 
 use super::{
     codec::{self, Frame, ReceiveBuffer},
@@ -22,6 +26,7 @@ use crate::configuration::RestartGuard;
 use durability::lost_log;
 use leasehold_core::{AbstentionCause, quarantine::Disk};
 use std::time::Duration;
+use texts::{ADMIT, BLOCK, SETTLE, SUCCEED, SURVEY};
 use tokio::time::timeout;
 
 /// A visit that goes on.
@@ -433,41 +438,6 @@ fn number(frame: &Frame<'_>) -> Option<u64> {
 fn millis(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
 }
-
-/// All of them, by what they do.
-#[cfg(feature = "wire")]
-pub(super) const TEXTS: [(&str, &str); 5] = [
-    ("survey", SURVEY),
-    ("admit", ADMIT),
-    ("block", BLOCK),
-    ("succeed", SUCCEED),
-    ("settle", SETTLE),
-];
-
-const SURVEY: &str = concat!(
-    "#!lua flags=no-writes\n",
-    include_str!("wait.lua"),
-    include_str!("counters.lua"),
-    include_str!("survey.lua")
-);
-const ADMIT: &str = concat!("#!lua flags=allow-oom\n", include_str!("admit.lua"));
-const BLOCK: &str = concat!(
-    "#!lua flags=allow-oom\n",
-    include_str!("look.lua"),
-    include_str!("counters.lua"),
-    include_str!("block.lua")
-);
-const SUCCEED: &str = concat!(
-    "#!lua flags=allow-oom\n",
-    include_str!("look.lua"),
-    include_str!("counters.lua"),
-    include_str!("succeed.lua")
-);
-const SETTLE: &str = concat!(
-    "#!lua flags=allow-oom\n",
-    include_str!("wait.lua"),
-    include_str!("settle.lua")
-);
 
 const UNDURABLE: &str = "does not write every change to its disk before it answers, as restart guard trust-aof relies on, and \
                          would come back with the old configuration; CONFIG SET appendonly yes, appendfsync always and \

@@ -152,9 +152,8 @@ impl ClusterLink {
                 events.push(LinkEvent::Changed(resource));
             }
             // Each server has a clock of its own: one after the other, they would look like one that is set.
-            LinkEvent::Clock(_) => {}
-            // Servers of a cluster are replaced by the cluster itself.
-            LinkEvent::Replaced(_) => {}
+            // Nor is one of them replaced by what an operator says to others.
+            LinkEvent::Clock(_) | LinkEvent::Replaced(_) => {}
             LinkEvent::Up(_) => self.note(at, true, events),
             LinkEvent::Down(_) => self.note(at, false, events),
         }

@@ -225,7 +225,8 @@ mod tests {
     use std::time::Duration;
 
     fn node(info: &str) -> NodeInfo {
-        read(&Frame::List(vec![Frame::Text(info.as_bytes())])).expect("an answer")
+        let parts = vec![Frame::Text(info.as_bytes()), Frame::Null, Frame::Null];
+        read(&Frame::List(parts)).expect("an answer").0
     }
 
     #[test]

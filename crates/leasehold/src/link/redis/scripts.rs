@@ -11,18 +11,18 @@ use super::{
     copies::Copies,
     heads::{Call, Heads},
     kind::Kind,
-    succession::Succession,
     texts::{GREET, RAISE, SCRIPTS, Script, TRANSFER, VOTE, VOTES},
 };
 use crate::{
     configuration::{Configuration, KeyFormat, RestartGuard},
-    link::{Message, NodeName, Wording},
+    link::{Message, Wording},
 };
 use leasehold_core::{
     FencingToken, Owner, Place, Request, Resource, Ttl, fence::counter_of, quarantine::Disk,
 };
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
+use followed::Lists;
 pub(super) use server_info::ServerInfo;
 
 /// Makes commands of requests, for nodes of one configuration.
@@ -43,10 +43,7 @@ pub(crate) struct Encoder {
     /// Where else a vote must be before it counts, in the order in which that is asked.
     copies: Vec<Copies>,
     is_sharded: bool,
-    /// What is known of the list of nodes that follows; none where none is followed.
-    succession: Option<Arc<Succession>>,
-    /// Which node of the list is spoken to, where it matters.
-    addressee: Option<NodeName>,
+    lists: Lists,
     /// Of all that is said but what a connection adds to it. Clones have it in common: nothing that is said changes.
     wording: Wording,
     heads: Heads,
@@ -85,8 +82,7 @@ impl Encoder {
             quarantine: configuration.max_ttl().map(|_| configuration.quarantine()),
             copies: Vec::new(),
             is_sharded: false,
-            succession: None,
-            addressee: None,
+            lists: Lists::default(),
         }
     }
 

@@ -4,7 +4,7 @@
 //! to the node that left goes to its successor; then the others speak as the new list does. Each gives its connection up for that,
 //! so that nothing of the former list is under way behind it.
 
-use super::{scripts::Encoder, url::RedisUrl};
+use super::url::RedisUrl;
 use crate::{
     configuration::{Configuration, Successor},
     link::NodeName,
@@ -18,43 +18,43 @@ use std::{
     },
 };
 
-/// What the nodes of a list have said of the list that follows it.
-pub(crate) struct Succession {
+/// What the nodes of a list have said of the list that follows it; `S` is what speaks as a list does.
+pub(crate) struct Succession<S> {
     configuration: Configuration,
     /// So many nodes are in every quorum of the list, at least one of them.
     blocking: usize,
     /// Whether enough was said; looked at whenever a link is polled.
     is_decided: AtomicBool,
-    stage: Mutex<Stage>,
+    hearsay: Mutex<Hearsay<S>>,
 }
 
-enum Stage {
+enum Hearsay<S> {
     /// What each node has said.
     Open(HashMap<NodeName, String>),
     /// The link to the node that left comes first.
     Decided(Box<Successor>),
     /// The others follow.
-    Done(Encoder),
+    Done(Box<S>),
     /// The new node cannot be reached as the former one is. People have to change the list.
     Refused,
 }
 
 /// What a link has to do.
-pub(super) enum Step {
+pub(super) enum Change<S> {
     /// To go to another server, and to speak so.
-    GoTo(RedisUrl, Encoder),
+    GoTo(RedisUrl, S),
     /// To speak so.
-    Speak(Encoder),
+    Speak(S),
 }
 
-impl Succession {
+impl<S: Clone> Succession<S> {
     /// Of the nodes of `configuration`, `blocking` of which are so many that no quorum is without one of them.
     pub(crate) fn new(configuration: &Configuration, blocking: usize) -> Arc<Self> {
         Arc::new(Self {
             configuration: configuration.clone(),
             blocking,
             is_decided: AtomicBool::new(false),
-            stage: Mutex::new(Stage::Open(HashMap::new())),
+            hearsay: Mutex::new(Hearsay::Open(HashMap::new())),
         })
     }
 
@@ -63,16 +63,16 @@ impl Succession {
         let Some(successor) = self.configuration.successor(text) else {
             return false;
         };
-        let mut stage = self.lock();
-        let told = match &mut *stage {
-            Stage::Open(told) => told,
-            Stage::Decided(_) | Stage::Done(_) => return true,
-            Stage::Refused => return false,
+        let mut hearsay = self.lock();
+        let told = match &mut *hearsay {
+            Hearsay::Open(told) => told,
+            Hearsay::Decided(_) | Hearsay::Done(_) => return true,
+            Hearsay::Refused => return false,
         };
         told.insert(node.clone(), text.to_owned());
         // Argument S9: from here on no quorum of the former list is left, so nothing is lost with it.
         if told.values().filter(|said| *said == text).count() >= self.blocking {
-            *stage = Stage::Decided(Box::new(successor));
+            *hearsay = Hearsay::Decided(Box::new(successor));
             self.is_decided.store(true, Ordering::Release);
         }
         true
@@ -85,33 +85,38 @@ impl Succession {
     }
 
     /// What the link to the node at `url` has to do: nothing before the link to the node that left has done its part.
-    pub(super) fn step(&self, url: &RedisUrl) -> Option<Step> {
-        let mut stage = self.lock();
-        match &*stage {
-            Stage::Open(_) | Stage::Refused => None,
-            Stage::Done(encoder) => Some(Step::Speak(encoder.clone())),
-            Stage::Decided(successor) => {
+    /// `speak` makes what speaks as the new list does, which may be followed by another.
+    pub(super) fn step(
+        &self,
+        url: &RedisUrl,
+        speak: impl FnOnce(&Configuration, Arc<Self>) -> S,
+    ) -> Option<Change<S>> {
+        let mut hearsay = self.lock();
+        match &*hearsay {
+            Hearsay::Open(_) | Hearsay::Refused => None,
+            Hearsay::Done(speaker) => Some(Change::Speak((**speaker).clone())),
+            Hearsay::Decided(successor) => {
                 if successor.former != url.name().as_str() {
                     return None;
                 }
                 let Some(url) = url.in_place(&successor.new) else {
-                    *stage = Stage::Refused;
+                    *hearsay = Hearsay::Refused;
                     return None;
                 };
                 let after = Self::new(&successor.configuration, self.blocking);
-                let encoder = Encoder::following(&successor.configuration, after);
-                *stage = Stage::Done(encoder.clone());
-                Some(Step::GoTo(url, encoder))
+                let speaker = speak(&successor.configuration, after);
+                *hearsay = Hearsay::Done(Box::new(speaker.clone()));
+                Some(Change::GoTo(url, speaker))
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Hearsay<S>> {
+        self.hearsay.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Succession {
+impl<S> fmt::Debug for Succession<S> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Succession")
             .field("configuration", &self.configuration.text())
@@ -137,6 +142,8 @@ mod tests {
         NodeName::new(name)
     }
 
+    fn speak(_: &Configuration, _: Arc<Succession<()>>) {}
+
     fn url(name: &str) -> RedisUrl {
         format!("redis://:secret@{name}/2")
             .parse()
@@ -147,7 +154,7 @@ mod tests {
     #[test]
     fn a_list_is_left_when_it_has_no_quorum_any_more() {
         let (old, new) = (of("a:1,b:1,c:1"), of("a:1,b:1,d:1"));
-        let succession = Succession::new(&old, 2);
+        let succession = Succession::<()>::new(&old, 2);
         assert!(succession.told(&node("a:1"), new.text()));
         assert!(
             succession.told(&node("a:1"), new.text()),
@@ -162,7 +169,7 @@ mod tests {
 
     #[test]
     fn nodes_that_tell_of_two_lists_tell_of_none() {
-        let succession = Succession::new(&of("a:1,b:1,c:1"), 2);
+        let succession = Succession::<()>::new(&of("a:1,b:1,c:1"), 2);
         assert!(succession.told(&node("a:1"), of("a:1,b:1,d:1").text()));
         assert!(succession.told(&node("b:1"), of("a:1,b:1,e:1").text()));
         assert!(!succession.is_decided());
@@ -172,27 +179,30 @@ mod tests {
     #[test]
     fn the_link_to_the_node_that_left_goes_first() {
         let (old, new) = (of("a:1,b:1,c:1"), of("a:1,b:1,d:1"));
-        let succession = Succession::new(&old, 2);
+        let succession = Succession::<()>::new(&old, 2);
         for name in ["a:1", "b:1"] {
             succession.told(&node(name), new.text());
         }
-        assert!(succession.step(&url("a:1")).is_none());
-        let Some(Step::GoTo(to, _)) = succession.step(&url("c:1")) else {
+        assert!(succession.step(&url("a:1"), speak).is_none());
+        let Some(Change::GoTo(to, _)) = succession.step(&url("c:1"), speak) else {
             panic!("it is another server now");
         };
         assert_eq!(to, url("d:1"), "with the same login and database");
-        assert!(matches!(succession.step(&url("a:1")), Some(Step::Speak(_))));
+        assert!(matches!(
+            succession.step(&url("a:1"), speak),
+            Some(Change::Speak(_))
+        ));
     }
 
     #[test]
     fn a_node_without_an_address_is_not_followed() {
-        let succession = Succession::new(&of("/run/c.sock,a:1,b:1"), 2);
+        let succession = Succession::<()>::new(&of("/run/c.sock,a:1,b:1"), 2);
         let new = of("a:1,b:1,d:1");
         for name in ["a:1", "b:1"] {
             assert!(succession.told(&node(name), new.text()));
         }
         let url: RedisUrl = "unix:///run/c.sock".parse().expect("an address");
-        assert!(succession.step(&url).is_none());
+        assert!(succession.step(&url, speak).is_none());
         assert!(
             !succession.told(&node("a:1"), new.text()),
             "people are told"

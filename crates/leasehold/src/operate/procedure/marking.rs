@@ -4,7 +4,10 @@ use super::{
     super::{at_once, reconfiguration::Outcome},
     Plan, Site, mark_of, merge_counters, text_before,
 };
-use crate::{error::ReconfigureError, link::redis::admin_client::NodeChange};
+use crate::{
+    error::ReconfigureError,
+    link::redis::admin_client::{AdminClient, CounterValues, Look, NodeChange},
+};
 use std::time::Duration;
 
 impl Plan {
@@ -55,29 +58,39 @@ impl Plan {
         }
         let mut largest = Vec::new();
         for (place, admin_client, look, answer) in at_once(jobs).await {
-            let goes_on = self.goes_on(&self.sites[place]);
-            let site = &mut self.sites[place];
-            match answer {
-                Ok(NodeChange::Done(counters)) => {
-                    merge_counters(&mut largest, &counters);
-                    if goes_on {
-                        site.outcome = match look.fingerprint.as_ref() == Some(&fingerprint) {
-                            true => Outcome::Already,
-                            false => Outcome::Changed {
-                                left: Duration::ZERO,
-                            },
-                        };
-                    } else {
-                        site.visit = Ok((admin_client, look));
-                    }
-                }
-                Ok(NodeChange::Other(now)) => {
-                    site.missed(format!("it has changed meanwhile: {now}"));
-                }
-                Err(why) => site.missed(why),
-            }
+            self.marked(place, (admin_client, look), answer, &mut largest);
         }
         largest
+    }
+
+    /// Takes a node's answer.
+    fn marked(
+        &mut self,
+        place: usize,
+        (admin_client, look): (AdminClient, Look),
+        answer: Result<NodeChange<CounterValues>, String>,
+        largest: &mut Vec<u64>,
+    ) {
+        let goes_on = self.goes_on(&self.sites[place]);
+        let was_told = look.fingerprint.as_ref() == Some(&self.target.fingerprint());
+        let site = &mut self.sites[place];
+        match answer {
+            Ok(NodeChange::Done(counters)) => {
+                merge_counters(largest, &counters);
+                match (goes_on, was_told) {
+                    (false, _) => site.visit = Ok((admin_client, look)),
+                    (true, true) => site.outcome = Outcome::Already,
+                    (true, false) => {
+                        let left = Duration::ZERO;
+                        site.outcome = Outcome::Changed { left };
+                    }
+                }
+            }
+            Ok(NodeChange::Other(now)) => {
+                site.missed(format!("it has changed meanwhile: {now}"));
+            }
+            Err(why) => site.missed(why),
+        }
     }
 
     /// Whether the nodes that come, and were to be marked, are.
