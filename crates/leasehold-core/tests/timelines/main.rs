@@ -64,9 +64,6 @@ stories! {
     a_decided_loss_is_released_everywhere_at_once
     a_disagreement_ends_the_acquisition_at_once
     a_disagreement_is_waited_for_behind_a_node_that_is_down
-    a_vote_is_not_won_by_nodes_of_two_lists
-    an_extension_is_not_won_by_nodes_of_two_lists
-    a_token_is_not_agreed_on_by_nodes_of_two_lists
     a_disagreement_of_too_few_is_not_waited_for_for_ever
     a_failed_extension_counts_nodes_and_changes_nothing
     a_free_slot_is_asked_for_although_a_node_is_down
@@ -158,12 +155,14 @@ stories! {
     a_straggler_after_the_loss_is_released_when_it_lands
     a_straggler_undoes_an_answered_release
     a_timer_that_is_late_for_the_deadline_begins_no_try
+    a_token_is_not_agreed_on_by_nodes_of_two_lists
     a_token_that_is_agreed_on_after_the_validity_is_too_late
     a_ttl_begins_when_a_hung_node_acts
     a_twin_is_given_no_key
     a_twin_is_given_no_key_in_place_of_a_silent_node
     a_twin_is_no_vote
     a_twin_is_none_of_the_nodes_that_a_lease_stands_on
+    a_vote_is_not_won_by_nodes_of_two_lists
     a_vote_that_a_step_decides_ends_at_once
     a_waiter_is_woken_by_those_who_refused
     acknowledgements_after_the_old_deadline_are_too_late
@@ -177,6 +176,7 @@ stories! {
     an_extended_key_is_cleaned_up_for_a_ttl_from_its_extension
     an_extension_by_owner_counts_a_server_once
     an_extension_counts_from_its_own_start
+    an_extension_is_not_won_by_nodes_of_two_lists
     an_extension_that_waited_for_the_last_one_is_refused
     an_extension_that_waits_in_a_hung_node_is_not_forgotten
     an_extension_to_another_ttl_waits_for_the_one_under_way
