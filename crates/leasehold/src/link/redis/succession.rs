@@ -101,6 +101,8 @@ impl<S: Clone> Succession<S> {
                 }
                 let Some(url) = url.in_place(&successor.new) else {
                     *hearsay = Hearsay::Refused;
+                    // Nobody has anything to do, and nobody looks again.
+                    self.is_decided.store(false, Ordering::Release);
                     return None;
                 };
                 let after = Self::new(&successor.configuration, self.blocking);
