@@ -205,6 +205,7 @@ mod tests {
         }
         let url: RedisUrl = "unix:///run/c.sock".parse().expect("an address");
         assert!(succession.step(&url, speak).is_none());
+        assert!(!succession.is_decided(), "nobody waits for it");
         assert!(
             !succession.told(&node("a:1"), new.text()),
             "people are told"
