@@ -114,7 +114,7 @@ usage: cargo xtask COMMAND
   sim [ARGUMENTS]       run the simulator, built for speed; without arguments, 2000 seeds of everything
   model [ARGUMENTS]     explore every course of small worlds; `--large` for larger ones
   mutants [NAME ...]    spoil one line after the other, and see that the checks notice; by name, by argument
-                        (`S5`), or all of them; --list names them, --table prints them for docs/MUTANTS.md
+                        (`S5`), or all of them; --list names them, --table tells what each spoils and who notices
   chaos [ARGUMENTS]     break real servers and clients for six minutes; `--servers redis-8.2,valkey-9.1`
                         gets what is missing; `--help` tells more
   versions [ARGUMENTS]  run the tests that start servers on every kind and version of server that can be had;

@@ -2,7 +2,7 @@
 //!
 //! A safety argument is tested when a program without it is found out. A mutant is the project with one
 //! wrong line; each names the argument it attacks, and the checks that must fail of it. All of them are
-//! run, on a copy, so the table in docs/MUTANTS.md is a measurement and not a promise.
+//! run, on a copy, so what is said of them is a measurement and not a promise.
 //!
 //! A check that fails of everything proves nothing: every check is run on the project as it is first. A
 //! mutant that does not compile proves nothing either, and is told apart.
@@ -291,17 +291,6 @@ mod tests {
         let all: Vec<&Mutant> = mutants.iter().collect();
         let outdated = outdated(&root, &all);
         assert!(outdated.is_empty(), "{}", outdated.join("\n"));
-    }
-
-    #[test]
-    fn the_published_table_is_that_of_the_mutants() {
-        let root = crate::root();
-        let page = fs::read_to_string(root.join("docs/MUTANTS.md")).expect("the page is there");
-        let mutants = load(&root).expect("they can be read");
-        assert!(
-            page.contains(report::table(&mutants).trim()),
-            "`cargo xtask mutants --table` prints the one that belongs in docs/MUTANTS.md"
-        );
     }
 
     #[test]
