@@ -8,6 +8,7 @@ import org.redisson.RedissonRedLock;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.RedisTimeoutException;
 import org.redisson.config.Config;
 import org.redisson.config.ConstantDelay;
 
@@ -53,7 +54,18 @@ final class Shim implements Line.Library {
 
     @Override
     public Line.Locked lock(String key, long ttl, int tries) throws Exception {
-        RLock lock = lockOf(key);
+        try {
+            return tryLock(lockOf(key), ttl, tries);
+        } catch (RedisTimeoutException error) {
+            // So it ends, instead of with false, where it has not even begun to wait when its time is over.
+            if (!String.valueOf(error.getMessage()).contains("subscription lock")) {
+                throw error;
+            }
+            throw new Line.Refused(error.getMessage());
+        }
+    }
+
+    private Line.Locked tryLock(RLock lock, long ttl, int tries) throws Exception {
         Long token = null;
         boolean isLocked = false;
         if (lock instanceof RFencedLock fenced) {
