@@ -136,7 +136,7 @@ fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outco
         let share = end.since(Moment::now()) * weight(scenario) / left;
         let time = match scenario.law {
             // Whether it meets its moment is a matter of luck, which may be late. Most end long before their time.
-            Law::Control(_) if number + 1 < ordered.len() => share * 8,
+            Law::Control(_) if number + 1 < ordered.len() => share * 4,
             _ => share,
         };
         outcomes.push(one(scenario, binary, time, seed, folder));

@@ -105,19 +105,26 @@ pub(super) static ALL: [Scenario; 47] = [
     },
     Scenario {
         name: "permits",
-        about: "clients want one of two permits, and are killed and stopped; servers forget",
+        about: "clients want one of two permits, and are killed and stopped; servers forget, and links are slow or cut",
         law: Law::Lawful {
             controls: &["counted-permits"],
         },
         clients: Kind::Permits,
-        strikes: &[Strike::KillClients, Strike::StopClients, Strike::Forget],
+        between: Between::Proxies,
+        strikes: &[
+            Strike::KillClients,
+            Strike::StopClients,
+            Strike::Forget,
+            Strike::Network,
+        ],
         ..USUAL
     },
     Scenario {
         name: "counted-permits",
-        about: "servers count two permits each for themselves",
+        about: "servers count two permits each for themselves, and hear of those who want one in different orders",
         clients: Kind::Reckless(Missing::Slot),
-        strikes: &[Strike::KillClients],
+        between: Between::Proxies,
+        strikes: &[Strike::KillClients, Strike::Network],
         ..USUAL
     },
     Scenario {
