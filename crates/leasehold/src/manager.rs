@@ -228,7 +228,7 @@ impl<M: Mode> LockManager<M> {
         &self.defaults.lock_config().timing
     }
 
-    /// The nodes, in the order in which they were given. One that was [replaced](crate::operate::Operator::replace) has the name
+    /// The nodes, in the order in which they were given. One that was [replaced](crate::operate::Operator::reconfigure) has the name
     /// of its successor, as soon as the manager has learned of it.
     #[must_use]
     pub fn nodes(&self) -> Vec<NodeName> {

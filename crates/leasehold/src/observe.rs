@@ -218,7 +218,7 @@ pub enum Observation<'a> {
         /// Why, as a lower-case fragment.
         reason: &'a str,
     },
-    /// Another server has taken the place of a node, by [`replace`](crate::operate::Operator::replace), and the manager has
+    /// Another server has taken the place of a node, by [`replace`](crate::operate::Operator::reconfigure), and the manager has
     /// learned of it.
     #[non_exhaustive]
     Replaced {
