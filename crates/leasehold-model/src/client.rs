@@ -26,6 +26,9 @@ pub(crate) struct Client {
     /// for it.
     pub(crate) held: Vec<Held>,
     pub(crate) attempts: Vec<Attempt>,
+    /// Whether it goes by the new list of nodes; and the nodes that have said that they do, one bit each.
+    pub(crate) knows_the_new_list: bool,
+    pub(crate) told: u8,
     /// Whether the process stands still.
     pub(crate) is_stopped: bool,
     pub(crate) left: Left,
@@ -110,6 +113,8 @@ impl Client {
             open: Vec::new(),
             held: Vec::new(),
             attempts: Vec::new(),
+            knows_the_new_list: habit.knows_the_new_list,
+            told: 0,
             is_stopped: false,
             left: Left {
                 acquires: habit.acquires,

@@ -126,6 +126,8 @@ fn heard(news: News) -> Condition {
         News::Released => |_, world| world.tidings.tell_of(News::Released),
         News::ReleaseUnknown => |_, world| world.tidings.tell_of(News::ReleaseUnknown),
         News::ReleasedAgain => |_, world| world.tidings.tell_of(News::ReleasedAgain),
+        News::Learned => |_, world| world.tidings.tell_of(News::Learned),
+        News::NewcomerGranted => |_, world| world.tidings.tell_of(News::NewcomerGranted),
         News::Ended => |_, world| world.tidings.tell_of(News::Ended),
     }
 }

@@ -41,6 +41,10 @@ pub(crate) enum News {
     ReleaseUnknown,
     /// A lease was released for a second time.
     ReleasedAgain,
+    /// A client has learned of another list of nodes.
+    Learned,
+    /// A node that took the place of another has granted.
+    NewcomerGranted,
     /// Nothing goes on any more, and nothing is left.
     Ended,
 }
@@ -68,6 +72,8 @@ impl News {
             Self::Released => "released",
             Self::ReleaseUnknown => "release unknown",
             Self::ReleasedAgain => "released again",
+            Self::Learned => "learned the new list",
+            Self::NewcomerGranted => "granted by the new node",
             Self::Ended => "ended with nothing left",
         }
     }

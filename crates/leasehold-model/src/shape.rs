@@ -24,6 +24,8 @@ pub(crate) struct Shape {
     /// Whether requests that were given up with a connection may be carried out later.
     pub(crate) is_haunted: bool,
     pub(crate) rule: Rule,
+    /// What the server does that takes the place of the last node; none if no node is replaced.
+    pub(crate) newcomer: Option<Newcomer>,
     pub(crate) law: Law,
 }
 
@@ -48,6 +50,8 @@ pub(crate) struct Habit {
     /// Whether it queues on the nodes.
     pub(crate) is_fair: bool,
     pub(crate) wants: Wanted,
+    /// Whether it was started with the list of nodes that others have to learn.
+    pub(crate) knows_the_new_list: bool,
     /// Whether its timers are heard in the tick in which they are due. If not, at any time from then on.
     pub(crate) is_punctual: bool,
 }
@@ -76,6 +80,17 @@ pub(crate) enum Rule {
     Counts,
     /// Of several names they grant those that are free, and leave out the others.
     InPart,
+}
+
+/// What a server does that takes the place of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Newcomer {
+    /// It votes when all leases have ended that began before enough of the others were told the new list.
+    Waits,
+    /// It waits for as long, but from the time before that.
+    WaitsTooEarly,
+    /// It votes as soon as enough of the others were told.
+    VotesAtOnce,
 }
 
 /// When a release is carried out for which nothing is in the way.
@@ -112,6 +127,7 @@ impl Habit {
         is_greedy: false,
         is_fair: false,
         wants: Wanted::Name,
+        knows_the_new_list: false,
         is_punctual: true,
     };
 }
@@ -127,6 +143,16 @@ impl Shape {
     /// How many nodes make a quorum, by the book and not by the core.
     pub(crate) const fn needed(&self) -> usize {
         self.nodes / 2 + 1
+    }
+
+    /// How many servers there are: one more than nodes where one is replaced.
+    pub(crate) const fn servers(&self) -> usize {
+        self.nodes + self.newcomer.is_some() as usize
+    }
+
+    /// So many nodes are in every quorum, at least one of them.
+    pub(crate) const fn blocking(&self) -> usize {
+        self.nodes + 1 - self.needed()
     }
 
     pub(crate) const fn rate(&self, node: usize) -> Rate {

@@ -39,6 +39,10 @@ pub(crate) enum Step {
     Forget(usize),
     /// Somebody deletes the key on a node without looking whose it is.
     Delete(usize),
+    /// A node is told that it votes for another list from now on.
+    Tell(usize),
+    /// The node that takes the place of another is told when it votes.
+    Settle,
     /// All let go, nothing is in the way any more, and time passes until nothing goes on.
     LetGo,
 }
@@ -57,6 +61,9 @@ impl Step {
                 of_node(shape, world, node, steps);
             }
         }
+        if shape.newcomer.is_some() {
+            of_operator(shape, world, steps);
+        }
         if world.tick == shape.horizon {
             steps.push(Self::LetGo);
         } else if may_time_pass(shape, world) {
@@ -65,9 +72,17 @@ impl Step {
     }
 }
 
+fn of_operator(shape: &Shape, world: &World, steps: &mut Vec<Step>) {
+    let to_tell = (0..shape.nodes - 1).filter(|node| !world.replacement.was_told(*node));
+    steps.extend(to_tell.map(Step::Tell));
+    if world.replacement.is_to_settle(shape) {
+        steps.push(Step::Settle);
+    }
+}
+
 fn may_time_pass(shape: &Shape, world: &World) -> bool {
-    // A course that begins later is the same course.
-    let has_begun = world.clients.iter().any(|client| client.has_begun());
+    // A course that begins later is the same course, but for what an operator does meanwhile.
+    let has_begun = shape.newcomer.is_some() || world.clients.iter().any(|it| it.has_begun());
     has_begun && !world.is_held_up(shape) && !is_anybody_late(shape, world)
 }
 

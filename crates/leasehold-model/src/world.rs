@@ -3,6 +3,7 @@
 mod closing;
 mod exchange;
 mod hearing;
+mod replacing;
 
 use crate::{
     client::{Client, RESOURCE, resources},
@@ -16,6 +17,7 @@ use crate::{
     story::Story,
 };
 use leasehold_core::{Instant, Quorum, Request, Resource, Table, table::Key};
+use replacing::Replacement;
 use std::{collections::VecDeque, time::Duration};
 
 /// Everything that decides what can happen from here on.
@@ -28,6 +30,8 @@ pub(crate) struct World {
     /// Client by client, the links to all nodes.
     links: Vec<Part<Link>>,
     pub(crate) left: Faults,
+    /// How far the change of the list of nodes is, if there is one.
+    pub(crate) replacement: Replacement,
     /// The nodes on which something has happened that did not happen on all alike, one bit each.
     touched: u8,
     /// How many leases were handed out; two stand for more.
@@ -66,10 +70,12 @@ impl World {
             clients: clients
                 .map(|habit| Part::new(Client::new(habit, quorum)))
                 .collect(),
-            tables: vec![Part::new(Table::new()); shape.nodes],
+            tables: vec![Part::new(Table::new()); shape.servers()],
             links: vec![Part::new(Link::default()); shape.nodes * shape.clients.len()],
             left: shape.faults,
-            touched: 0,
+            replacement: Replacement::default(),
+            // Where one is replaced, no two are alike.
+            touched: if shape.newcomer.is_some() { u8::MAX } else { 0 },
             leases: 0,
             tidings: Tidings::default(),
             flaw: None,
@@ -113,6 +119,8 @@ impl World {
                 *self.tables[node].open() = Table::new();
             }
             Step::Delete(node) => self.delete(shape, node, story),
+            Step::Tell(node) => self.tell_of_the_new_list(node, story),
+            Step::Settle => self.settle_the_newcomer(shape, story),
             Step::LetGo => self.let_go(shape, story),
         }
     }
@@ -148,7 +156,7 @@ impl World {
 
     fn pass(&mut self, shape: &Shape) {
         self.tick += 1;
-        for node in 0..shape.nodes {
+        for node in 0..shape.servers() {
             let now = self.node_time(shape, node);
             if shape.sweeps && !self.has_key(shape, node) {
                 self.tables[node].open().sweep(now);

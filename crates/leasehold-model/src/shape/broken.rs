@@ -1,12 +1,12 @@
 //! Controls: worlds in which an assumption is broken. The checker must find what follows from it.
 
 use super::{
-    Habit, Law, Rule, Shape,
-    lawful::{BOTH, NO_FAULTS, OTHER, PERMIT, PLAIN, slow},
+    Habit, Law, Newcomer, Rule, Shape,
+    lawful::{BOTH, NEWCOMER, NO_FAULTS, OTHER, PERMIT, PLAIN, slow},
 };
 use crate::{clock::Rate, flaw::Flaw, world::Faults};
 
-pub(super) static CONTROLS: [Shape; 6] = [
+pub(super) static CONTROLS: [Shape; 8] = [
     Shape {
         name: "forgets",
         about: "control: a node forgets its keys and votes again",
@@ -50,6 +50,26 @@ pub(super) static CONTROLS: [Shape; 6] = [
         clients: &[BOTH, Habit::ONCE, OTHER],
         horizon: 4,
         rule: Rule::InPart,
+        law: Law::Broken(Flaw::Exclusion),
+        ..PLAIN
+    },
+    Shape {
+        name: "hasty",
+        about: "control: a node that takes the place of another votes as soon as the others were told",
+        clients: &[Habit::ONCE, NEWCOMER],
+        horizon: 6,
+        faults: slow(1),
+        newcomer: Some(Newcomer::VotesAtOnce),
+        law: Law::Broken(Flaw::Exclusion),
+        ..PLAIN
+    },
+    Shape {
+        name: "early",
+        about: "control: it waits for as long as it must, but not from the time on when the others were told",
+        clients: &[Habit::ONCE, NEWCOMER],
+        horizon: 6,
+        faults: slow(1),
+        newcomer: Some(Newcomer::WaitsTooEarly),
         law: Law::Broken(Flaw::Exclusion),
         ..PLAIN
     },

@@ -3,11 +3,11 @@
 //! Each is explored in full. Together they cover what one alone would be too large for: delays, retries,
 //! rivals, extensions, clients that stop, links that break.
 
-use super::{Habit, Law, Rule, Shape, Wanted, Way};
+use super::{Habit, Law, Newcomer, Rule, Shape, Wanted, Way};
 use crate::{clock::Rate, news::News, world::Faults};
 
 /// Explored always: some millions of states.
-pub(super) static SMALL: [Shape; 19] = [
+pub(super) static SMALL: [Shape; 20] = [
     Shape {
         name: "lone",
         about: "one client that may cancel, and release twice; all its links slow at once",
@@ -180,6 +180,16 @@ pub(super) static SMALL: [Shape; 19] = [
         ..PLAIN
     },
     Shape {
+        name: "replaced",
+        about: "a node is replaced: a client that has the former list, and one that has the new one; one link slow",
+        clients: &[Habit::ONCE, NEWCOMER],
+        horizon: 6,
+        faults: slow(1),
+        newcomer: Some(Newcomer::Waits),
+        law: Law::Kept(&[News::Learned, News::NewcomerGranted, News::Ended]),
+        ..PLAIN
+    },
+    Shape {
         name: "manager",
         about: "one manager with two acquisitions at once, and a rival",
         clients: &[
@@ -261,7 +271,29 @@ pub(super) static SMALL: [Shape; 19] = [
 ];
 
 /// Explored when asked for: tens of millions of states.
-pub(super) static LARGE: [Shape; 7] = [
+pub(super) static LARGE: [Shape; 8] = [
+    Shape {
+        name: "replaced-large",
+        about: "as replaced, and the lease is extended",
+        clients: &[
+            Habit {
+                begins_by: 1,
+                extends: 1,
+                ..Habit::ONCE
+            },
+            NEWCOMER,
+        ],
+        horizon: 5,
+        faults: slow(1),
+        newcomer: Some(Newcomer::Waits),
+        law: Law::Kept(&[
+            News::Learned,
+            News::NewcomerGranted,
+            News::Extended,
+            News::Ended,
+        ]),
+        ..PLAIN
+    },
     Shape {
         name: "3x3-large",
         about: "as 3x3, but two ticks longer, and keys that are over left in place",
@@ -372,6 +404,7 @@ pub(super) const PLAIN: Shape = Shape {
     sweeps: true,
     is_haunted: false,
     rule: Rule::Lawful,
+    newcomer: None,
     law: Law::Kept(&[]),
 };
 
@@ -424,6 +457,13 @@ pub(super) const BOTH: Habit = Habit {
 pub(super) const OTHER: Habit = Habit {
     begins_by: 1,
     wants: Wanted::OtherName,
+    ..Habit::ONCE
+};
+
+/// Begins at any time, with the new list of nodes.
+pub(super) const NEWCOMER: Habit = Habit {
+    begins_by: 5,
+    knows_the_new_list: true,
     ..Habit::ONCE
 };
 

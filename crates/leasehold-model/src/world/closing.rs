@@ -3,7 +3,7 @@
 //! What is left then would be left for ever, so nothing must be, and no key must wait for its TTL to end. One
 //! way to the end is taken from each world, not all.
 
-use super::World;
+use super::{World, replacing::Replacement};
 use crate::{client::resources, flaw::Flaw, news::News, shape::Shape, step::Step, story::Story};
 use leasehold_core::Resource;
 
@@ -99,6 +99,7 @@ impl World {
             // Ends that are well are all one.
             (self.clients, self.tables, self.links) = (Vec::new(), Vec::new(), Vec::new());
             (self.left, self.touched, self.leases, self.tick) = Default::default();
+            self.replacement = Replacement::default();
             self.tidings = Default::default();
             self.tidings.add(News::Ended);
             self.has_ended = true;
@@ -119,7 +120,13 @@ impl World {
     }
 
     fn look_for_keys(&mut self, shape: &Shape, story: &mut Story) {
-        for node in 0..shape.nodes {
+        // Nobody who knows the new list asks the node that left.
+        let stay = if shape.newcomer.is_some() {
+            shape.nodes - 1
+        } else {
+            shape.nodes
+        };
+        for node in 0..stay {
             let key = self.keys(shape, node).next().cloned();
             if let Some(key) = key {
                 self.fail(shape, Flaw::Rest, story, || {

@@ -138,6 +138,10 @@ impl World {
                     format!("c{client} hears of n{node}: {} {}", name(tag), said(&vote))
                 });
                 let is_grant = tag.step == Attempt::ACQUIRE_STEP && vote == Vote::GRANTED;
+                if self.learns(shape, client, node, &vote, story) {
+                    // What has come in over the connection that was given up is not taken.
+                    heard.retain(|(from, ..)| *from + 1 != shape.nodes);
+                }
                 let engine = &mut self.clients[client].open().engine;
                 engine.handle_reply(now, node_id(node), tag, vote);
                 if is_grant {
@@ -213,11 +217,18 @@ impl World {
         send: &Send,
         story: &mut Story,
     ) -> Option<(usize, Tag, Vote)> {
-        let now = self.node_time(shape, node);
-        let mut vote = self.apply(shape, node, now, &send.request);
+        let server = self.server_of(shape, client, node);
+        let now = self.node_time(shape, server);
+        let mut vote = match self.of_another_list(shape, client, server, &send.request) {
+            Some(vote) => vote,
+            None => self.apply(shape, server, now, &send.request),
+        };
+        if vote == Vote::GRANTED && server == shape.nodes && send.request.is_vote() {
+            self.tidings.add(News::NewcomerGranted);
+        }
         story.tell(self.tick, || {
             format!(
-                "n{node} does for c{client}: {}: {}",
+                "n{server} does for c{client}: {}: {}",
                 asked(send),
                 said(&vote)
             )
@@ -290,7 +301,7 @@ fn without_slot(request: &Request) -> Request {
     request
 }
 
-fn node_id(node: usize) -> NodeId {
+pub(super) fn node_id(node: usize) -> NodeId {
     NodeId::new(node).expect("nodes are few")
 }
 

@@ -47,6 +47,7 @@ impl World {
                 ExtendFailure::Unreachable { .. } => self.tidings.add(News::ExtensionFailed),
                 ExtendFailure::Lost => self.tidings.add(News::ExtensionLate),
                 // Of a valid lease this cannot be true, and of another it is not told.
+                ExtendFailure::Gone(_) if self.has_moved(shape, client) => {}
                 ExtendFailure::Gone(_) => self.fail(shape, Flaw::Standing, story, || {
                     format!("c{client} is told that the keys of a valid lease are gone")
                 }),
@@ -128,9 +129,11 @@ impl World {
             // No clock is ever read in these worlds.
             LeaseChange::InDanger(_) | LeaseChange::Cut { .. } => {}
             // Of a valid lease this cannot be true.
-            LeaseChange::Lost(_) if is_believed => self.fail(shape, Flaw::Standing, story, || {
-                format!("c{client} is told that a valid lease is lost")
-            }),
+            LeaseChange::Lost(_) if is_believed && !self.has_moved(shape, client) => {
+                self.fail(shape, Flaw::Standing, story, || {
+                    format!("c{client} is told that a valid lease is lost")
+                });
+            }
             LeaseChange::Lost(_) => {
                 let mut held = self.clients[client].open().held.iter_mut();
                 if let Some(held) = held.find(|held| held.operation == lease) {
@@ -227,7 +230,7 @@ impl World {
         let Some(owner) = held.map(|held| held.owner.clone()) else {
             return;
         };
-        let free = shape.nodes - self.nodes_with(shape, &owner);
+        let free = shape.servers() - self.nodes_with(shape, &owner);
         if free < shape.needed() {
             self.fail(shape, Flaw::Release, story, || {
                 format!("{free} nodes are free of {owner}'s key")
@@ -286,7 +289,7 @@ impl World {
     /// How many nodes carry a key of this owner.
     fn nodes_with(&self, shape: &Shape, owner: &Owner) -> usize {
         let is_ours = |node: &usize| self.keys(shape, *node).any(|key| key.owner == *owner);
-        (0..shape.nodes).filter(is_ours).count()
+        (0..shape.servers()).filter(is_ours).count()
     }
 
     /// Looks whether what must hold at every instant does.
@@ -331,7 +334,7 @@ impl World {
             });
         }
         for held in believed {
-            let standing = (0..shape.nodes)
+            let standing = (0..shape.servers())
                 .filter(|node| self.outlives(shape, *node, &held))
                 .count();
             if standing < shape.needed() {
