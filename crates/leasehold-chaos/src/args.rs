@@ -13,7 +13,7 @@ usage: leasehold-chaos [--servers PATH,…] [--for TIME] [--scenario NAME]… [-
   --servers PATH,…  server programs, each tried with all scenarios; default: the one that is found
   --for TIME        how long the run of one server program takes, divided over its scenarios: 60s, 2m;
                     default: 6m. Controls come first; each ends at its third overlap, at the latest after
-                    two shares, and what it leaves is for the others
+                    four shares, and what it leaves is for the others
   --scenario NAME   only this one, with its control if it is lawful; may be repeated
   --seed N          decides what the nemesis draws; default: a new one, which is printed. What comes of
                     it depends on the machine as well: a seed does not replay a run
