@@ -142,6 +142,8 @@ impl Reckless {
         let time = match self.missing {
             // The slower the vote, the wronger the end of the validity. What was won fast makes room.
             Missing::SendTime if voted_for > self.ttl / 10 => self.ttl * 2,
+            // To the end, so that others who read for a short time come and go meanwhile.
+            Missing::OwnEnd if wish == Wish::Share => self.ttl,
             _ => hold_time(&mut self.draw, self.ttl),
         };
         let until = Moment::now().plus(time);

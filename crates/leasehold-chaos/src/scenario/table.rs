@@ -100,7 +100,7 @@ pub(super) static ALL: [Scenario; 47] = [
         name: "one-end-for-all",
         about: "clients read and write; all who read have one end, that of the last who came",
         clients: Kind::Reckless(Missing::OwnEnd),
-        strikes: &[Strike::KillClients],
+        strikes: &[Strike::StopClients],
         ..USUAL
     },
     Scenario {

@@ -81,6 +81,15 @@ fn barge(setting: &mut Setting, rng: &mut Rng) {
     setting.waits.fair = 0b0011;
 }
 
+/// Some clients queue on the nodes, and all of these wait. Where messages overtake each other, the place of a caller that
+/// asks once may outlast it by the queue's three seconds; callers that do nothing else keep each other out for ever.
+pub(super) fn some_queue(setting: &mut Setting, rng: &mut Rng) {
+    setting.waits.fair = rng.pick(&[EVERY, EVERY, 0b0101, 0]);
+    if setting.waits.fair != 0 {
+        setting.tries = setting.tries.filter(|&tries| tries > 1);
+    }
+}
+
 /// Short holds, and everybody comes back at once.
 pub(super) fn queue(setting: &mut Setting, rng: &mut Rng) {
     setting.is_fenced = true;

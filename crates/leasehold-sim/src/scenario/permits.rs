@@ -45,7 +45,7 @@ pub(super) static ALL: [Scenario; 9] = [
         "guarded-mix, with permits",
         |setting, rng| {
             guarded::mix(setting, rng);
-            setting.waits.fair = rng.pick(&[EVERY, EVERY, 0b0101, 0]);
+            fair::some_queue(setting, rng);
             mix(setting, rng);
         },
     ),

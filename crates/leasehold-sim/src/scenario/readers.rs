@@ -11,7 +11,6 @@ use crate::{
     rng::Rng,
     setting::Setting,
     time::{MILLISECOND, SECOND},
-    waits::ALL as EVERY,
 };
 
 pub(super) static ALL: [Scenario; 8] = [
@@ -42,7 +41,7 @@ pub(super) static ALL: [Scenario; 8] = [
         |setting, rng| {
             guarded::mix(setting, rng);
             setting.is_fenced = true;
-            setting.waits.fair = rng.pick(&[EVERY, EVERY, 0b0101, 0]);
+            fair::some_queue(setting, rng);
             mix(setting, rng);
         },
     ),
