@@ -2,7 +2,8 @@
 //!
 //! A master that is replaced need not know it: cut off from its sentinels it goes on granting, and a sentinel that is cut
 //! off with it goes on naming it. Its successor abstains for the quarantine, which begins when a client first looks
-//! at it. So the old master's votes must not count for longer than the quarantine covers.
+//! by
+//! the failover that made it the master. So the old master's votes must not count for longer than the quarantine covers.
 //!
 //! The rule that ensures it has two parts.
 //!
@@ -222,6 +223,15 @@ impl<A: Clone + PartialEq> Discovery<A> {
             server,
             named_by,
         });
+    }
+
+    /// The number of the failover by which the server is the master to which the connection goes: to be told to it with
+    /// the greeting (see [`Quarantine::follow`](crate::quarantine::Quarantine::follow)). None for a client that believes
+    /// fewer than a majority: it may be told of a failover before any majority is.
+    #[must_use]
+    pub fn failover(&self) -> Option<u64> {
+        let followed = self.followed.as_ref().filter(|_| self.rule.needs_majority);
+        followed.map(|followed| followed.epoch)
     }
 
     /// The sentinel by whose word another server is the master now, so that the connection is to be given up.

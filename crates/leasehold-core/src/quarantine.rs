@@ -66,6 +66,9 @@ pub struct Marker {
     pub evictions: Option<Evictions>,
     /// Whether the disk can be trusted with what was kept.
     pub durability: Durability,
+    /// The number of the failover by which this is the master, as the last client was told that sentinels have sent here;
+    /// none if there was no such client.
+    pub failover: Option<u64>,
 }
 
 /// What a node has evicted, as far as it tells.
@@ -226,6 +229,24 @@ impl Quarantine {
         self.look(marker, now, now_ms, met, &process())
     }
 
+    /// A client has come that a majority of the sentinels has told that this is the master, by the failover of this number.
+    /// If nobody has said so before, the quarantine begins now, whatever looks there were. To be asked after
+    /// [`admit`](Self::admit).
+    pub fn follow(&self, marker: &mut Option<Marker>, now: Instant, failover: u64) {
+        let Some(marker) = marker else {
+            return;
+        };
+        // Argument S9: whoever looked before may have been told of an earlier failover, and the last lease of the master
+        // that was replaced may have been granted since.
+        if marker.failover.replace(failover) == Some(failover) {
+            return;
+        }
+        let anew = now.saturating_add(self.span);
+        if marker.until < anew {
+            (marker.until, marker.cause) = (anew, AbstentionCause::Changed);
+        }
+    }
+
     fn look(
         &self,
         marker: &mut Option<Marker>,
@@ -249,6 +270,7 @@ impl Quarantine {
                 false => Evictions::Counted(process.evicted),
             }),
             durability,
+            failover: marker.as_ref().and_then(|marker| marker.failover),
         });
         // Argument S9: a node that may forget the next vote does not give it.
         match unfit {

@@ -1,9 +1,9 @@
 //! The course of a world: faults, silence, recovery, silence.
 //!
-//! Faults until the 14th second. Then everybody lets go, and after a second of silence nothing of theirs
-//! may be left on nodes that they could reach, long before it would expire by itself. Then everybody wants
-//! to lock again, and somebody must succeed within a bound. At last, everybody lets go once more, and no
-//! operation may be open.
+//! Faults until the 14th second, or an earlier one where much happens in each. Then everybody lets go, and after a
+//! second of silence nothing of theirs may be left on nodes that they could reach, long before it would expire by
+//! itself. Then everybody wants to lock again, and somebody must succeed within a bound. At last, everybody lets go once
+//! more, and no operation may be open.
 
 use crate::{
     application::State,
@@ -37,13 +37,36 @@ impl Phase {
     }
 }
 
-/// No fault begins or lasts beyond this.
-pub(crate) const FAULTS_END: Moment = Moment::from_ns(14 * SECOND);
+/// How long things go wrong, and how long nothing does while everybody locks, unless somebody has yet to acquire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    pub(crate) faults_ns: u64,
+    pub(crate) recovery_ns: u64,
+}
+
+impl Course {
+    pub(crate) const LONG: Self = Self {
+        faults_ns: 14 * SECOND,
+        recovery_ns: 4 * SECOND,
+    };
+
+    /// One for worlds in which much happens every second.
+    pub(crate) const fn short(faults_ns: u64) -> Self {
+        Self {
+            faults_ns,
+            recovery_ns: SECOND,
+        }
+    }
+}
+
 const SILENCE_NS: u64 = SECOND;
-/// When the world ends, unless somebody has yet to acquire.
-const END: Moment = Moment::from_ns(20 * SECOND);
 
 impl World {
+    /// No fault begins or lasts beyond this.
+    pub(crate) const fn faults_end(&self) -> Moment {
+        Moment::from_ns(self.setting.course.faults_ns)
+    }
+
     pub(crate) fn next_phase(&mut self) {
         let from = self.phase;
         self.phase = match from {
@@ -74,9 +97,8 @@ impl World {
                 format!("-- {} is over, {} begins", from.name(), to.name())
             });
         }
-        let last = Moment::from_ns(END.ns() - SILENCE_NS);
         let next = match to {
-            Phase::Recovery(_) if now < last => last,
+            Phase::Recovery(_) if to != from => now.after(self.setting.course.recovery_ns),
             Phase::Recovery(_) => now.after(100 * MILLISECOND),
             _ => now.after(SILENCE_NS),
         };

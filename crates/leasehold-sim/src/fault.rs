@@ -3,7 +3,6 @@
 use crate::{
     check::seconds,
     client::answer,
-    course::FAULTS_END,
     node::{Data, Evicted, log::Lack},
     queue::Event,
     setting::Keeps,
@@ -77,7 +76,7 @@ impl World {
 
     fn plan_fault(&mut self, kind: Kind, every_ns: u64) {
         let at = self.now.after(self.rng.between(0, 2 * every_ns));
-        if at < FAULTS_END {
+        if at < self.faults_end() {
             self.queue.plan(at, Event::Fault(kind));
         }
     }
@@ -327,7 +326,7 @@ impl World {
         let lack = self.rng.pick(&[Lack::Off, Lack::Unsynced]);
         // Long enough for a node to be flushed meanwhile, and to wait for the end of its quarantine.
         let longer_ns = self.rng.pick(&[0, 2 * self.setting.quarantine_ns()]);
-        let until = until.after(longer_ns).min(FAULTS_END);
+        let until = until.after(longer_ns).min(self.faults_end());
         self.trace
             .tell(self.now, || format!("n{node}       its disk: {lack:?}"));
         self.nodes[node].stop_logging(lack);
@@ -403,6 +402,6 @@ impl World {
         let ttl_ns = self.setting.ttl_ns;
         let most_ns = self.rng.pick(&[ttl_ns / 10, ttl_ns, ttl_ns * 5 / 2]);
         let span_ns = self.rng.between(MILLISECOND, most_ns);
-        self.now.after(span_ns).min(FAULTS_END)
+        self.now.after(span_ns).min(self.faults_end())
     }
 }

@@ -275,6 +275,14 @@ impl Node {
         }
     }
 
+    /// A client that sentinels have sent here says by which failover this is the master.
+    pub(crate) fn follow(&mut self, now: Moment, failover: Option<u64>) {
+        let time = self.time(now);
+        if let Some((guard, failover)) = self.guard_now().zip(failover) {
+            guard.follow(&mut self.data.marker, time, failover);
+        }
+    }
+
     /// The process, as it tells of itself.
     fn process_at(&self, now: Moment) -> Process {
         let (may_evict, evicted) = self.limit(now);

@@ -253,6 +253,7 @@ impl Node {
             seen_ms: None,
             evictions: None,
             durability: Default::default(),
+            failover: None,
         });
     }
 }

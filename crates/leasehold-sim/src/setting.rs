@@ -1,6 +1,7 @@
 //! What a seed has drawn: the world before anything happens.
 
 use crate::{
+    course::Course,
     fault::Kind,
     group::Group,
     node::broken::Sharing,
@@ -74,6 +75,8 @@ pub(crate) struct Setting {
     pub(crate) newcomer: Option<Newcomer>,
     /// How many permits a name has.
     pub(crate) permits: u16,
+    /// How long it goes on.
+    pub(crate) course: Course,
 }
 
 /// Whether the last node is another address of the first one's server, and what that server does with a second vote.
@@ -292,6 +295,7 @@ impl Setting {
             sharing: Sharing::EachAlone,
             newcomer: None,
             permits: 1,
+            course: Course::LONG,
         }
     }
 

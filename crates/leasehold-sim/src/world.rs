@@ -11,7 +11,7 @@ use crate::{
     },
     client::{Client, answer, name},
     clock::Clock,
-    course::{self, Phase},
+    course::Phase,
     detached::Text,
     network::{Network, Parcel},
     node::Node,
@@ -153,7 +153,7 @@ impl World {
         self.plan_faults();
         self.plan_replacement();
         self.queue.plan(self.now, Event::Look);
-        self.queue.plan(course::FAULTS_END, Event::Phase);
+        self.queue.plan(self.faults_end(), Event::Phase);
     }
 
     /// How a client locks. Its owners end in its number and its generation, so that a key on a node

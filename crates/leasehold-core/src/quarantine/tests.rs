@@ -31,6 +31,50 @@ fn a_node_without_a_marker_votes_when_the_quarantine_is_over() {
 }
 
 #[test]
+fn the_quarantine_begins_with_the_first_client_that_was_told_of_the_failover() {
+    let mut marker = None;
+    let mut came = |millis, failover| {
+        let _ = GUARD.admit(&mut marker, at(millis), None, || process("a"));
+        GUARD.follow(&mut marker, at(millis), failover);
+        GUARD.admit(&mut marker, at(millis), None, || process("a"))
+    };
+    assert_eq!(came(0, 1), left(AbstentionCause::Empty, 1_000));
+    assert_eq!(came(400, 1), left(AbstentionCause::Empty, 600));
+    assert_eq!(came(1_000, 1), Ok(()));
+    // It was another's replica in between, and somebody looked who has not heard of that.
+    assert_eq!(came(1_500, 3), left(AbstentionCause::Changed, 1_000));
+    assert_eq!(came(2_500, 3), Ok(()));
+    // Late, by an earlier one.
+    assert_eq!(came(2_600, 1), left(AbstentionCause::Changed, 1_000));
+    assert_eq!(came(2_700, 3), left(AbstentionCause::Changed, 1_000));
+}
+
+#[test]
+fn a_later_failover_does_not_shorten_a_wait_and_a_look_does_not_forget_it() {
+    let mut marker = Some(Marker {
+        id: Identity::new("a"),
+        until: at(60_000),
+        cause: AbstentionCause::Reconfigured,
+        wait: Some(Duration::from_mins(1)),
+        seen_ms: None,
+        evictions: None,
+        durability: Durability::Ignored,
+        failover: None,
+    });
+    GUARD.follow(&mut marker, at(0), 2);
+    let mut admit = |millis, id| GUARD.admit(&mut marker, at(millis), None, || process(id));
+    assert_eq!(admit(0, "a"), left(AbstentionCause::Reconfigured, 60_000));
+    assert_eq!(admit(60_000, "b"), left(AbstentionCause::Changed, 1_000));
+    GUARD.follow(&mut marker, at(60_500), 2);
+    let answer = GUARD.admit(&mut marker, at(61_000), None, || process("b"));
+    assert_eq!(answer, Ok(()));
+    // Nobody has looked yet.
+    let mut none = None;
+    GUARD.follow(&mut none, at(0), 2);
+    assert_eq!(none, None);
+}
+
+#[test]
 fn a_clock_that_is_set_back_lengthens_the_quarantine_by_once_its_span_at_most() {
     let mut marker = None;
     let mut admit = |millis| GUARD.admit(&mut marker, at(millis), None, || process("a"));
@@ -131,6 +175,7 @@ fn a_restart_does_not_shorten_what_a_reconfiguration_has_to_wait_for() {
         seen_ms: None,
         evictions: None,
         durability: Durability::Ignored,
+        failover: None,
     });
     let mut admit = |millis| GUARD.admit(&mut marker, at(millis), None, || process("b"));
     assert_eq!(admit(0), left(AbstentionCause::Reconfigured, 60_000));
@@ -150,6 +195,7 @@ fn a_clock_that_is_set_back_lengthens_a_reconfiguration_by_once_what_was_written
             seen_ms: None,
             evictions: None,
             durability: Durability::Ignored,
+            failover: None,
         })
     };
     // A restart changes nothing of it; a wait that is shorter than the quarantine does not shorten that; and what
@@ -379,6 +425,7 @@ fn a_node_that_is_trusted_does_not_vote_before_it_has_a_whole_log_whatever_it_kn
         seen_ms: None,
         evictions: None,
         durability: Durability::Ignored,
+        failover: None,
     };
     for before in [None, Some(ignored())] {
         let mut marker = before;

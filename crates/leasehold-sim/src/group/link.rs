@@ -221,9 +221,11 @@ impl Grouped {
             && self.servers[server].role == Role::Master
             && self.reach(Party::Client(client), Party::Server(server));
         let now = self.now;
+        let failover = self.clients[client].link.discovery.failover();
         let met = answers.then(|| {
             let node = &mut self.servers[server].node;
             node.greet(now);
+            node.follow(now, failover);
             node.identity().clone()
         });
         let delay_ns = self.delay_ns();

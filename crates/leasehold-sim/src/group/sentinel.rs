@@ -108,11 +108,7 @@ impl Grouped {
         });
         let votes: Vec<_> = votes.collect();
         let replicas = (0..self.servers.len()).filter(|server| {
-            // Assumed: a server does not become the master again while a majority still takes it for the master that it
-            // was before. A client that is told so would look at it too early.
-            let named_by = self.sentinels.iter().filter(|it| it.names == *server);
-            let is_named = named_by.count() > self.sentinels.len() / 2 && !self.is_healed;
-            self.sees(leader, *server) && self.servers[*server].role != Role::Master && !is_named
+            self.sees(leader, *server) && self.servers[*server].role != Role::Master
         });
         let replicas: Vec<_> = replicas.collect();
         if votes.len() <= self.sentinels.len() / 2 || replicas.is_empty() {

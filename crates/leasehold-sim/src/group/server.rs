@@ -48,6 +48,9 @@ pub(super) fn start(group: &Group, guard: Quarantine, rng: &mut Rng) -> Vec<Serv
     };
     let mut servers: Vec<_> = (0..group.servers).map(server).collect();
     servers[0].node.admit(crate::time::Moment::START);
+    if let Some(marker) = &mut servers[0].node.data.marker {
+        marker.failover = Some(0);
+    }
     servers
 }
 

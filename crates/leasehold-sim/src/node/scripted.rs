@@ -204,7 +204,7 @@ impl Scripted {
     /// A connection begins.
     pub(crate) fn greet(&mut self, data: &mut Data, us: u64) {
         let disk = self.disk();
-        if let Some(greeting) = self.fleet.wire.greeting(disk) {
+        if let Some(greeting) = self.fleet.wire.greeting(disk, None) {
             let reply = self.answer(data, us, &greeting);
             let identity = self.fleet.wire.greeted(&reply, disk);
             let (run_id, replid) = (&self.server.run_id, &self.server.replid);

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     check::Property,
+    course::Course,
     fault::Kind,
     rng::Rng,
     setting::Setting,
@@ -37,10 +38,11 @@ pub(super) static ALL: [Scenario; 4] = [
 pub(super) fn fair(setting: &mut Setting, rng: &mut Rng) {
     queue(setting, rng);
     setting.waits.most_overtaken = Some(MOST_OVERTAKEN);
-    if rng.coin() {
-        setting.add(rng, Kind::Die, SECOND, 4 * SECOND);
-    } else {
+    if rng.chance(250_000) {
         setting.waits.longest_ns = Some(LONGEST_NS);
+        setting.course = Course::LONG;
+    } else {
+        setting.add(rng, Kind::Die, SECOND / 2, 2 * SECOND);
     }
 }
 
@@ -48,6 +50,7 @@ pub(super) fn fair(setting: &mut Setting, rng: &mut Rng) {
 fn troubled(setting: &mut Setting, rng: &mut Rng) {
     queue(setting, rng);
     renews(setting, rng);
+    setting.course = Course::short(rng.pick(&[4, 8, 14]) * SECOND);
     setting.habits.hold_ns = (0, SECOND / 2);
     setting.waits.lost = rng.pick(&[0, 100_000, 1_000_000]);
     for (kind, least_ns) in [
@@ -103,6 +106,7 @@ pub(super) fn queue(setting: &mut Setting, rng: &mut Rng) {
     setting.habits.idle_ns = rng.pick(&[1, 10, 100]) * MILLISECOND;
     setting.habits.cancels = rng.pick(&[0, 100_000, 500_000]);
     setting.habits.patience = rng.pick(&[0, 200_000, 700_000]);
+    setting.course = Course::short(rng.pick(&[3, 4, 8]) * SECOND);
     setting.waits.fair = EVERY;
     setting.waits.queues = rng.pick(&[EVERY, EVERY, 0]);
     setting.waits.tells = rng.pick(&[EVERY, EVERY, 0]);

@@ -2,6 +2,7 @@
 
 use super::{Law, Scenario};
 use crate::{
+    course::Course,
     fault::Kind,
     rng::Rng,
     setting::{Crash, Keeps, Setting},
@@ -136,6 +137,7 @@ pub(super) fn contention(setting: &mut Setting, _rng: &mut Rng) {
 pub(super) fn together(setting: &mut Setting, rng: &mut Rng) {
     setting.resources = rng.pick(&[3, 6]);
     setting.slots = rng.pick(&[4, 8]);
+    setting.course = Course::short(rng.pick(&[3, 4, 8]) * SECOND);
     setting.habits.idle_ns = setting.ttl_ns / 32;
     setting.habits.hold_ns = (MILLISECOND / 4, setting.ttl_ns / 16);
     setting.habits.cancels = rng.pick(&[0, 50_000, 300_000]);

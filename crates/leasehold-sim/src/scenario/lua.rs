@@ -217,6 +217,7 @@ fn few(setting: &mut Setting) {
     setting.slots = 1;
     let idle_ns = &mut setting.habits.idle_ns;
     *idle_ns = (*idle_ns).max(SECOND / 4);
+    setting.course.faults_ns = setting.course.faults_ns.min(6 * SECOND);
 }
 
 /// Servers forget, and are back at once, behind proxies that hide it.

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     check::Property,
+    course::Course,
     fault::Kind,
     node::broken::Sharing,
     rng::{Ppm, Rng},
@@ -124,6 +125,7 @@ fn long(setting: &mut Setting, rng: &mut Rng) {
     fair::queue(setting, rng);
     mix(setting, rng);
     renews(setting, rng);
+    setting.course = Course::short(rng.pick(&[4, 8, 14]) * SECOND);
     setting.habits.hold_ns = (0, setting.ttl_ns * rng.pick(&[1, 2, 4]) / 2);
     setting.habits.idle_ns = setting.ttl_ns / 4;
 }

@@ -4,7 +4,9 @@ use super::{
     Law, Scenario,
     lawful::{client_crash, lawful, lawless, pause, renews},
 };
-use crate::{check::Property, fault::Kind, rng::Rng, setting::Setting, time::SECOND};
+use crate::{
+    check::Property, course::Course, fault::Kind, rng::Rng, setting::Setting, time::SECOND,
+};
 
 pub(super) static ALL: [Scenario; 5] = [
     lawful("several", "sets of names that overlap", several),
@@ -37,6 +39,7 @@ fn several(setting: &mut Setting, rng: &mut Rng) {
     setting.habits.several = rng.pick(&[300_000, 700_000, 1_000_000]);
     setting.clients = rng.pick(&[2, 3, 4]);
     setting.slots = rng.pick(&[1, 2]);
+    setting.course = Course::short(rng.pick(&[4, 6, 14]) * SECOND);
     setting.habits.idle_ns = setting.ttl_ns / 2;
     setting.habits.hands_over = rng.pick(&[0, 0, 200_000]);
     if rng.coin() {

@@ -60,7 +60,7 @@ fn a_greeting_asks_the_node_once_what_it_is() {
         (RestartGuard::Off, Disk::Ignored),
     ] {
         let configuration = Configuration::new("ns", "n", quorum, guard, Ttl::SHORTEST, PATIENCE);
-        let greeting = Wire::new(&configuration).greeting(disk);
+        let greeting = Wire::new(&configuration).greeting(disk, None);
         real.command(&["FLUSHALL"]);
         real.command(&["CONFIG", "RESETSTAT"]);
         real.answer(&greeting.expect("there is a hash"));

@@ -155,7 +155,11 @@ impl Both {
     fn greeting(&mut self) -> Vec<u8> {
         let link = self.link().min(2);
         let disk = self.disk(link);
-        self.links[link].1.greeting(disk).expect("there is a hash")
+        let failover = self.dice.pick(&[None, None, Some(1), Some(2)]);
+        self.links[link]
+            .1
+            .greeting(disk, failover)
+            .expect("there is a hash")
     }
 
     /// What an operator does.
@@ -466,7 +470,10 @@ fn the_model_of_a_server_answers_and_keeps_what_a_server_does() {
 #[test]
 fn whatever_scripts_read_of_info_is_compared() {
     let links = links();
-    let greeting = links[0].1.greeting(Disk::Trusted).expect("there is a hash");
+    let greeting = links[0]
+        .1
+        .greeting(Disk::Trusted, None)
+        .expect("there is a hash");
     let greeting = String::from_utf8(greeting).expect("text");
     let texts = wire::scripts().map(|(_, text)| text);
     let texts = texts.chain(wire::texts().into_iter().map(|(_, text)| text));

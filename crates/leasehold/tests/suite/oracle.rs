@@ -195,6 +195,7 @@ impl Dice {
                 1 => Durability::Kept,
                 _ => Durability::Lost,
             },
+            failover: None,
         };
         Some(marker).filter(|_| self.roll(6) > 0)
     }

@@ -300,8 +300,9 @@ impl Twice {
 
     fn greet(&mut self, lua: &Interpreter) {
         let disk = self.disk();
-        self.story = format!("greeted, disk: {disk:?}");
-        let Some(greeting) = self.wire.greeting(disk) else {
+        let failover = self.dice.pick(&[None, None, Some(1), Some(2)]);
+        self.story = format!("greeted, disk: {disk:?}, failover: {failover:?}");
+        let Some(greeting) = self.wire.greeting(disk, failover) else {
             return;
         };
         let reply = self
@@ -316,6 +317,9 @@ impl Twice {
             let (span, now, met) = (SPAN, self.now(), process.id.clone());
             let rule = Quarantine { span, disk };
             let _ = rule.admit(&mut self.ruled.marker, now, Some(&met), || process);
+            if let Some(failover) = failover {
+                rule.follow(&mut self.ruled.marker, now, failover);
+            }
         }
     }
 

@@ -247,6 +247,35 @@ fn a_guarded_lock_is_held_once_after_a_replica_that_lagged_was_promoted() {
     assert!(second.fencing_token() > first.fencing_token());
 }
 
+// Argument S9: a look by a client that was told of an earlier failover begins no quarantine that counts.
+#[test]
+fn a_master_waits_from_the_first_client_on_that_was_told_of_its_failover() {
+    let group = Group::start();
+    let ttl = 4_000 * MS;
+    let build = || group.builder(ttl).build().expect("a good address");
+    let admitted = block_on(group.builder(ttl).operator().expect("an address").admit());
+    for told in admitted.expect("a good address") {
+        assert!(matches!(told.answer, NodeAnswer::Told(_)), "{told:?}");
+    }
+    let epoch = group
+        .master
+        .command(&["HGET", "leasehold:node", "failover"]);
+    assert_eq!(epoch.expect("it answers").text(), Some("0"));
+    drop(try_once(&build()).expect("who was told of the same failover does not wait"));
+    let earlier = ["HSET", "leasehold:node", "failover", "7"];
+    group.master.command(&earlier).expect("it answers");
+    let refused = try_once(&build()).expect_err("nobody has told it of this one");
+    let AcquireError::Abstained(abstained) = refused else {
+        panic!("{refused}");
+    };
+    let why = abstained.faults[0].to_string();
+    assert!(why.contains("was a replica"), "{why}");
+    let epoch = group
+        .master
+        .command(&["HGET", "leasehold:node", "failover"]);
+    assert_eq!(epoch.expect("it answers").text(), Some("0"));
+}
+
 #[test]
 fn a_wrong_name_of_a_master_is_told_with_the_right_one() {
     let group = Group::start();

@@ -41,6 +41,8 @@ pub(crate) struct AdminClient {
     /// How long an answer may take.
     limit: Duration,
     /// Whether a proxy stands before the node that hangs up at what it does not know: all but scripts with a key, and little
+    /// By which failover the node is the master, if sentinels say so.
+    failover: Option<u64>,
     /// else.
     is_proxied: bool,
 }
@@ -103,15 +105,16 @@ pub(crate) struct Settlement {
 impl AdminClient {
     /// Connects. The error is a fragment for people, without the password.
     pub(crate) async fn visit(url: RedisUrl, node_key: String) -> Result<Self, String> {
-        let (stream, received, manners) = search::visit(&url).await?;
+        let visit = search::visit(&url).await?;
         Ok(Self {
-            stream,
-            received,
+            stream: visit.stream,
+            received: visit.received,
+            failover: visit.failover,
             was_told: false,
             owes: false,
             node_key,
             limit: LIMIT,
-            is_proxied: manners == Manners::Bare,
+            is_proxied: visit.manners == Manners::Bare,
         })
     }
 
@@ -144,7 +147,10 @@ impl AdminClient {
         guard: &str,
     ) -> Result<NodeChange<(AbstentionCause, Duration)>, String> {
         self.is_alone()?;
-        self.call(ADMIT, &[fingerprint, text, guard], |frame| match frame {
+        let failover = self.failover.map(|number| number.to_string());
+        let mut words = vec![fingerprint, text, guard];
+        words.extend(failover.as_deref());
+        self.call(ADMIT, &words, |frame| match frame {
             Frame::List(parts) => match &parts[..] {
                 [Frame::Integer(1), why, Frame::Integer(left)] => Some(NodeChange::Done((
                     cause(text_of(why).as_deref()),

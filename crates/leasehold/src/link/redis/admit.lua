@@ -1,4 +1,5 @@
--- KEYS[1] the node's own hash. ARGV[1] configuration, ARGV[2] its text, ARGV[3] quarantine in ms or 'off'.
+-- KEYS[1] the node's own hash. ARGV[1] configuration, ARGV[2] its text, ARGV[3] quarantine in ms or 'off',
+-- ARGV[4] the number of the failover by which it is the master, if sentinels say so.
 -- An operator's word that the node may vote. {1, why it would not have voted, for how many ms}: it may now;
 -- {-2, configuration, its text}: of another configuration, and nothing was changed.
 local info = redis.call('INFO', 'server', 'replication')
@@ -17,6 +18,10 @@ if ARGV[3] == 'off' then
   left = 0
 end
 redis.call('HSET', KEYS[1], 'id', current, 'until', '0', 'why', why or 'empty', 'cfg', ARGV[1], 'about', ARGV[2])
+-- Who is told of the same failover need not wait either.
+if ARGV[4] then
+  redis.call('HSET', KEYS[1], 'failover', ARGV[4])
+end
 -- Nor is there anything that it may have evicted.
 redis.call('HDEL', KEYS[1], 'evicted')
 return {1, why, math.max(left, 0)}

@@ -92,6 +92,11 @@ impl SentinelWatch {
         }
     }
 
+    /// The number of the failover by which the server that was found is the master, if a majority said so.
+    pub(super) fn failover(&self) -> Option<u64> {
+        self.discovery.failover()
+    }
+
     /// Ready when another server is the master, with a fragment for people.
     pub(super) fn poll_departure(&mut self, cx: &mut Context<'_>) -> Poll<String> {
         while let Poll::Ready(Some(answer)) = self.heard.poll_recv(cx) {

@@ -1,5 +1,5 @@
 -- KEYS[1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2] what clients rely on the disk for, ARGV[3]
--- configuration, ARGV[4] its text. Begins the quarantine where one is due, so that it runs before the first lock is
+-- configuration, ARGV[4] its text, ARGV[5] the number of the failover by which it is the master, if sentinels say so. Begins the quarantine where one is due, so that it runs before the first lock is
 -- wanted. {what INFO says, configuration, its text, for how many ms the node does not vote, why}.
 local info = describe(redis.pcall, ARGV[2])
 if type(info) == 'table' then
@@ -27,6 +27,18 @@ if ARGV[1] ~= 'off' then
   end
   local met = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
   left, why = abstains(KEYS[1], kept, now, ARGV[1], ARGV[2], met, info)
+  -- Argument S9: who looked before may have been told of an earlier failover, and the last lease of the master that was
+  -- replaced may have been granted since.
+  if ARGV[5] and redis.call('HGET', KEYS[1], 'failover') ~= ARGV[5] then
+    redis.call('HSET', KEYS[1], 'failover', ARGV[5])
+    local span = tonumber(ARGV[1])
+    if (tonumber(redis.call('HGET', KEYS[1], 'until')) or 0) < now + span then
+      redis.call('HSET', KEYS[1], 'until', string.format('%.0f', now + span), 'why', 'changed')
+      if left < span then
+        left, why = span, 'changed'
+      end
+    end
+  end
 end
 if not kept[7] then
   redis.call('HSET', KEYS[1], 'cfg', ARGV[3], 'about', ARGV[4])

@@ -23,13 +23,13 @@ pub(super) struct NodeInfo {
 /// default user, who either is let in by the password or may do nothing; in the database in which every connection begins;
 /// and where no sentinel has to be asked whom we met, nor the node how it writes to its disk, or whether it tells of disks.
 pub(super) fn early(target: &Target, encoder: &Encoder) -> Option<Vec<u8>> {
-    let Target { url, is_named } = target;
+    let Target { url, named } = target;
     let user = url.login.as_ref().and_then(|login| login.user.as_deref());
     let is_default = user.is_none_or(|user| user == "default");
     let asks_first = encoder.copies().iter().any(|copies| copies.needs_trial());
-    let is_certain = is_default && url.database == 0 && !is_named && !asks_first;
+    let is_certain = is_default && url.database == 0 && named.is_none() && !asks_first;
     (is_certain && encoder.is_fenced() && !encoder.trusts_disk())
-        .then(|| encoder.greeting(Disk::Ignored))
+        .then(|| encoder.greeting(Disk::Ignored, None))
 }
 
 /// Reads the answer to the greeting, and the configuration that the node is of, as people read it; an error of the node's as it
@@ -217,6 +217,7 @@ impl NodeInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::redis::socket::Named;
     use crate::{
         configuration::{Configuration, RestartGuard},
         disks::Disks,
@@ -283,9 +284,9 @@ mod tests {
             let ttl = Ttl::new(Duration::from_secs(30)).expect("a TTL");
             Configuration::new("ns", "db1", quorum, guard, ttl, Duration::ZERO)
         };
-        let is_early = |url: &str, is_named: bool, configuration: &Configuration| {
+        let is_early = |url: &str, named: Option<Named>, configuration: &Configuration| {
             let url = url.parse().expect("an address");
-            let target = Target { url, is_named };
+            let target = Target { url, named };
             early(&target, &Encoder::new(configuration)).is_some()
         };
         let guarded = configuration(RestartGuard::Quarantine);
@@ -295,21 +296,22 @@ mod tests {
             "redis://default:pw@db1",
             "rediss://db1/0",
         ] {
-            assert!(is_early(url, false, &guarded), "{url}");
+            assert!(is_early(url, None, &guarded), "{url}");
         }
         for url in ["redis://user:pw@db1", "redis://db1/7"] {
-            assert!(!is_early(url, false, &guarded), "{url}");
+            assert!(!is_early(url, None, &guarded), "{url}");
         }
-        assert!(!is_early("redis://db1", true, &guarded));
+        assert!(!is_early(
+            "redis://db1",
+            Some(Named { failover: None }),
+            &guarded
+        ));
         let trusting = configuration(RestartGuard::TrustAof);
-        assert!(!is_early("redis://db1", false, &trusting));
-        assert!(!is_early("redis://db1", false, &Configuration::plain()));
+        assert!(!is_early("redis://db1", None, &trusting));
+        assert!(!is_early("redis://db1", None, &Configuration::plain()));
         let with = |copies| {
             let url = "redis://db1".parse().expect("an address");
-            let target = Target {
-                url,
-                is_named: false,
-            };
+            let target = Target { url, named: None };
             early(&target, &Encoder::new(&guarded).copied(copies)).is_some()
         };
         let within = Duration::from_millis(1);

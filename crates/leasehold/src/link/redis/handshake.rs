@@ -49,12 +49,21 @@ async fn meet_with(target: &Target, encoder: &Encoder, manners: Manners) -> Resu
     let introduction = async {
         let (mut stream, heard) =
             introduce(stream, &mut received, url, &needs, manners, early).await?;
-        if target.is_named {
+        if target.named.is_some() {
             greeting::confirm(&mut stream, &mut received).await?;
         }
         let own_disk = greeting::ask_disks(&mut stream, &mut received, encoder).await?;
         let mut met = match heard.no_scripts() {
-            None => greet(&mut stream, &mut received, url, encoder, heard.is_greeted).await?,
+            None => {
+                greet(
+                    &mut stream,
+                    &mut received,
+                    target,
+                    encoder,
+                    heard.is_greeted,
+                )
+                .await?
+            }
             Some(error) if encoder.is_fenced() => {
                 return Err(lacks_scripts(&explain(Step::Call, error, url)).into());
             }
@@ -126,7 +135,7 @@ pub(super) async fn log_in(
             None,
         )
         .await?;
-        if target.is_named {
+        if target.named.is_some() {
             greeting::confirm(&mut stream, &mut received).await?;
         }
         Ok::<_, Halt>(stream)
@@ -294,7 +303,7 @@ async fn try_without(
 async fn greet(
     stream: &mut Stream,
     received: &mut ReceiveBuffer,
-    url: &RedisUrl,
+    Target { url, named }: &Target,
     encoder: &Encoder,
     is_greeted: bool,
 ) -> Result<ServerInfo, Halt> {
@@ -314,7 +323,9 @@ async fn greet(
     }
     let disk = encoder.disk(Some(is_durable));
     if !is_greeted {
-        send(stream, &encoder.greeting(disk)).await?;
+        // Argument S9: told by who was told by a majority, before anything is asked for.
+        let failover = named.and_then(|named| named.failover);
+        send(stream, &encoder.greeting(disk, failover)).await?;
     }
     let node = hear(stream, received, greeting::read).await?;
     let (node, about) = node.map_err(|error| explain(Step::Greeting, &error, url))?;

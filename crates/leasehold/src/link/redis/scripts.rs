@@ -171,10 +171,12 @@ impl Encoder {
         }
     }
 
-    /// The first call on a new connection.
-    pub(super) fn greeting(&self, disk: Disk) -> Vec<u8> {
+    /// The first call on a new connection; with the number of the failover by which the node is the master, where sentinels
+    /// say so.
+    pub(super) fn greeting(&self, disk: Disk, failover: Option<u64>) -> Vec<u8> {
         let mut wire = Vec::new();
-        let parts: [&[u8]; 8] = [
+        let failover = failover.map(|number| number.to_string());
+        let mut parts: Vec<&[u8]> = vec![
             b"EVAL",
             GREET.as_bytes(),
             b"1",
@@ -184,6 +186,7 @@ impl Encoder {
             self.fingerprint.as_bytes(),
             self.text.as_bytes(),
         ];
+        parts.extend(failover.as_deref().map(str::as_bytes));
         codec::encode(&mut wire, &parts);
         wire
     }

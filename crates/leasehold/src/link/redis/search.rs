@@ -6,7 +6,7 @@ use super::{
     failover::SentinelWatch,
     handshake::{self, Manners},
     scripts::Encoder,
-    socket::{Stream, Target},
+    socket::{Named, Stream, Target},
     talk::Halt,
     url::{Endpoint, RedisUrl},
 };
@@ -31,11 +31,27 @@ pub(super) async fn dial(
     }
 }
 
-/// Goes to the node, for somebody who does not come for locks. Tells in how many words.
-pub(super) async fn visit(url: &RedisUrl) -> Result<(Stream, ReceiveBuffer, Manners), String> {
+/// A connection for somebody who does not come for locks.
+pub(super) struct Visit {
+    pub(super) stream: Stream,
+    pub(super) received: ReceiveBuffer,
+    /// In how many words it was introduced.
+    pub(super) manners: Manners,
+    /// By which failover the server is the master, if sentinels say so.
+    pub(super) failover: Option<u64>,
+}
+
+/// Goes to the node, for somebody who does not come for locks.
+pub(super) async fn visit(url: &RedisUrl) -> Result<Visit, String> {
     let (target, watch) = find(url, Clock::system()).await?;
     let visit = handshake::visit(&target).await;
-    visit.map_err(|halt| refusal(halt, watch))
+    let (stream, received, manners) = visit.map_err(|halt| refusal(halt, watch))?;
+    Ok(Visit {
+        stream,
+        received,
+        manners,
+        failover: target.named.and_then(|named| named.failover),
+    })
 }
 
 /// Where the node is now, and who goes on asking for that.
@@ -43,7 +59,7 @@ async fn find(url: &RedisUrl, clock: Clock) -> Result<(Target, Option<SentinelWa
     let Endpoint::Named(sentinels) = &url.place else {
         let target = Target {
             url: url.clone(),
-            is_named: false,
+            named: None,
         };
         return Ok((target, None));
     };
@@ -58,8 +74,10 @@ async fn find(url: &RedisUrl, clock: Clock) -> Result<(Target, Option<SentinelWa
         place,
         ..url.clone()
     };
-    let is_named = true;
-    Ok((Target { url, is_named }, Some(watch)))
+    let named = Some(Named {
+        failover: watch.failover(),
+    });
+    Ok((Target { url, named }, Some(watch)))
 }
 
 /// Why the server could not be used, with whose word it is that it is the node.

@@ -37,7 +37,7 @@ impl Sentinel {
                 login: sentinels.login.clone(),
                 database: 0,
             },
-            is_named: false,
+            named: None,
         };
         // They know few commands.
         let talk = within(log_in(&target, Manners::Bare)).await;

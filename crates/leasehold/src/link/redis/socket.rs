@@ -15,8 +15,15 @@ use tokio::{
 /// A server to be tried.
 pub(super) struct Target {
     pub(super) url: RedisUrl,
-    /// Whether it is the node by the word of sentinels, and not by its own address.
-    pub(super) is_named: bool,
+    /// By whose word it is the node: sentinels', and not that of its own address.
+    pub(super) named: Option<Named>,
+}
+
+/// A server is the node because sentinels say so.
+#[derive(Clone, Copy)]
+pub(super) struct Named {
+    /// By the failover of this number, if a majority said so.
+    pub(super) failover: Option<u64>,
 }
 
 /// A stream of bytes to and from a node.

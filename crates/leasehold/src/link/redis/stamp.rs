@@ -68,8 +68,8 @@ impl StampNode {
             self.connection = None;
         }
         let visit = search::visit(&self.url).await;
-        let (stream, received, _) = visit.map_err(Silence::Untouched)?;
-        self.connection = Some((stream, received));
+        let visit = visit.map_err(Silence::Untouched)?;
+        self.connection = Some((visit.stream, visit.received));
         Ok(())
     }
 

@@ -45,11 +45,14 @@ impl Wire {
         Self { encoder }
     }
 
-    /// The first call on a new connection, where nodes have a hash of their own.
+    /// The first call on a new connection, where nodes have a hash of their own. Sentinels say by which failover a node is the
+    /// master.
     #[must_use]
-    pub fn greeting(&self, disk: Disk) -> Option<Vec<u8>> {
+    pub fn greeting(&self, disk: Disk, failover: Option<u64>) -> Option<Vec<u8>> {
         let encoder = &self.encoder;
-        encoder.is_fenced().then(|| encoder.greeting(disk))
+        encoder
+            .is_fenced()
+            .then(|| encoder.greeting(disk, failover))
     }
 
     /// The identity of the process that answered the greeting so.

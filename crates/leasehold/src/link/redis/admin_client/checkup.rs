@@ -341,6 +341,7 @@ mod tests {
             received: ReceiveBuffer::default(),
             was_told: false,
             owes: false,
+            failover: None,
             node_key: "leasehold:node".to_owned(),
             limit: Duration::from_millis(10),
             is_proxied: false,

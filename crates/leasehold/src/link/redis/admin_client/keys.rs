@@ -249,6 +249,7 @@ mod tests {
             received: ReceiveBuffer::default(),
             was_told: false,
             owes: false,
+            failover: None,
             node_key: "leasehold:node".to_owned(),
             limit: LIMIT,
             is_proxied: false,

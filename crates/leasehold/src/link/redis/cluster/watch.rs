@@ -150,8 +150,8 @@ impl Asker {
             Some((_, stream, received)) => (stream, received),
             None => {
                 let url = self.url.at(host, *port);
-                let is_named = false;
-                log_in(&Target { url, is_named }, Manners::Visit).await?
+                let named = None;
+                log_in(&Target { url, named }, Manners::Visit).await?
             }
         };
         let mut wire = Vec::new();
