@@ -32,7 +32,7 @@ pub(super) async fn dial(
 }
 
 /// A connection for somebody who does not come for locks.
-pub(super) struct Visit {
+pub(super) struct VisitingConnection {
     pub(super) stream: Stream,
     pub(super) received: ReceiveBuffer,
     /// In how many words it was introduced.
@@ -42,11 +42,11 @@ pub(super) struct Visit {
 }
 
 /// Goes to the node, for somebody who does not come for locks.
-pub(super) async fn visit(url: &RedisUrl) -> Result<Visit, String> {
+pub(super) async fn visit(url: &RedisUrl) -> Result<VisitingConnection, String> {
     let (target, watch) = find(url, Clock::system()).await?;
     let visit = handshake::visit(&target).await;
     let (stream, received, manners) = visit.map_err(|halt| refusal(halt, watch))?;
-    Ok(Visit {
+    Ok(VisitingConnection {
         stream,
         received,
         manners,
