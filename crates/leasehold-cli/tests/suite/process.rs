@@ -291,7 +291,7 @@ fn a_run_that_is_killed_in_the_first_moments_of_its_command_takes_it_along() {
     for step in 0..120 {
         let mark = format!("mark-{}-{step}", std::process::id());
         // Its child has the mark as well: a signal at the death of a parent reaches one process and not its group.
-        let script = "sh -c 'sleep 30; true' \"$0\"; true";
+        let script = "sh -c 'sleep 90; true' \"$0\"; true";
         let words = ["run", "demo", "--", "sh", "-c", script, &mark];
         let mut run = user.run(&words).start();
         run.close_stdin();

@@ -26,6 +26,10 @@ fn a_dropped_acquisition_does_not_wait_for_answers_before_it_releases() {
     let mutex = manager.mutex("r").expect("a plain name");
     let mut waiting = Box::pin(mutex.acquire());
     begin(&mut waiting);
+    // Or it would be gone before anybody has begun.
+    eventually("the request leaves", || {
+        matches!(gate.seen().as_slice(), [Request::Acquire { .. }])
+    });
     drop(waiting);
     eventually("the release leaves", || {
         matches!(

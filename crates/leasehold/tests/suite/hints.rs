@@ -3,10 +3,19 @@
 use crate::support::driven::{
     Driven, MINUTE, acquire, by, extend, impostor, inspect, name, release, unguarded,
 };
-use leasehold::{configuration::Configuration, link::LinkEvent};
+use crate::support::{begin, eventually};
+use leasehold::{
+    LockManager, Observation, configuration::Configuration, link::LinkEvent, observe::RequestKind,
+};
 use leasehold_core::{Refusal, Vote};
 use leasehold_servers::{Keeper, Server, require_server};
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 fn server() -> Server {
     require_server();
@@ -115,6 +124,33 @@ fn a_plain_waiter_is_told_too_and_a_look_is_enough() {
         assert_eq!(holder.ask(&release("r", "us")), Vote::GRANTED);
         assert_eq!(waiter.hint(), Some(name("r")), "{request:?}");
     }
+}
+
+#[test]
+fn questions_of_a_plain_waiter_are_no_attempts() {
+    let server = server();
+    let builder = || LockManager::builder().nodes([server.url()]);
+    let plain = builder().build_plain().expect("an address").blocking();
+    let guard = plain.mutex("r").expect("a name").acquire();
+    let (questions, attempts) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (asked, acquired) = (Arc::clone(&questions), Arc::clone(&attempts));
+    let observed = builder().observer(move |told: &Observation<'_>| match told {
+        Observation::Asked { request, .. } if *request == RequestKind::Inspect => {
+            asked.fetch_add(1, Ordering::Relaxed);
+        }
+        Observation::Acquired { attempts, .. } => acquired.store(*attempts, Ordering::Relaxed),
+        _ => {}
+    });
+    let observed = observed.build_plain().expect("an address");
+    let mutex = observed.mutex("r").expect("a name");
+    let mut waiting = Box::pin(mutex.acquire());
+    begin(&mut waiting);
+    // A server does not say who refuses a plain lock.
+    eventually("it asks", || questions.load(Ordering::Relaxed) > 0);
+    drop(guard);
+    eventually("it has it", || attempts.load(Ordering::Relaxed) > 0);
+    let attempts = attempts.load(Ordering::Relaxed);
+    assert!((2..100).contains(&attempts), "{attempts}");
 }
 
 #[test]
