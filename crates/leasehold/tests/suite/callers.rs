@@ -15,12 +15,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn a_dropped_acquisition_does_not_wait_for_answers_before_it_releases() {
     let (node, gate) = (MemoryNode::new(), Gate::closed());
     let door = gate.clone();
-    let minute = Duration::from_secs(60);
+    // Far beyond what the test waits for.
+    let hour = Duration::from_secs(3_600);
     let manager = LockManager::builder()
         .link(NodeName::new("silent"), move |clock| {
             door.link(&node, clock)
         })
-        .defaults(LockOptions::new().ttl(minute).node_limit(minute / 2))
+        .defaults(LockOptions::new().ttl(hour).node_limit(hour / 2))
         .build()
         .expect("one node");
     let mutex = manager.mutex("r").expect("a plain name");
