@@ -39,6 +39,7 @@ impl Acquisition {
             rest.called = Some((now, Ask::All));
         }
         let some = !round.tally().granted().is_empty();
+        let nobody_has_it = some && self.is_next_to_nobody(&round);
         let is_done = self.is_done(&round);
         let cause = Cause::of_lost(self.quorum, round);
         let cause = if cause.is_silence(self.quorum) {
@@ -50,6 +51,10 @@ impl Acquisition {
             self.contention.hold(now.saturating_since(started), some);
             if some && self.asked_all > Some(started) {
                 self.contention.bypass();
+            }
+            if nobody_has_it && rest.called.is_none() {
+                let soon = now.saturating_add(self.jitter(self.contention.window()));
+                rest.called = Some((soon, Ask::All));
             }
         }
         let progress = if is_done && matches!(cause, Cause::Held(_)) {

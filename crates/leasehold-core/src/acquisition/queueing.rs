@@ -129,6 +129,17 @@ impl Acquisition {
         })
     }
 
+    /// Whether it is next, and those who have come before cannot have a quorum either: nodes that give nobody a place serve
+    /// nobody. Then what each takes back frees it within moments, and whoever waited to be told of it, or for the time that is told,
+    /// might divide the nodes with the same others again.
+    pub(super) fn is_next_to_nobody(&self, round: &Round) -> bool {
+        let is_next = self.queueing.is_some_and(|it| it.ahead == 0);
+        let refusals = round.refusals().iter();
+        let places = refusals.filter(|(_, refusal)| refusal.queued.is_some());
+        let others = places.count().saturating_add(round.tally().unknown().len());
+        is_next && others < self.quorum.needed()
+    }
+
     /// What tells nodes that it waits no longer, and whom of those that may keep its place.
     pub(crate) fn leaving(&self) -> Option<(NodeSet, Tag, Request)> {
         let queueing = self.queueing.as_ref()?;

@@ -232,6 +232,7 @@ stories! {
     whoever_comes_too_late_for_nine_slots_pauses
     whoever_finds_all_permits_taken_is_told_of_a_free_one_and_asks_for_it
     whoever_is_divided_from_others_waits_twice_as_long_each_time
+    whoever_is_next_asks_again_soon_where_nobody_can_have_it
     whoever_is_not_next_for_a_permit_asks_for_no_other_slot
     whoever_is_not_next_lets_the_next_ask_first
     whoever_is_refused_what_is_free_is_told_how_many_come_first
