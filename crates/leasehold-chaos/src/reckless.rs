@@ -165,14 +165,12 @@ impl Reckless {
     /// Of every name that it holds, or believes to hold.
     fn write_all(&mut self, resource: &str, owner: &str, step: Step) -> io::Result<()> {
         self.write(resource, owner, step)?;
-        let mut names = RESOURCES
-            .iter()
-            .cycle()
-            .skip_while(|name| **name != resource);
-        match names.nth(1) {
-            Some(second) if self.missing == Missing::SecondName => self.write(second, owner, step),
-            _ => Ok(()),
+        if self.missing != Missing::SecondName {
+            return Ok(());
         }
+        let first = RESOURCES.iter().position(|name| *name == resource);
+        let second = first.map_or(0, |first| (first + 1) % RESOURCES.len());
+        self.write(RESOURCES[second], owner, step)
     }
 
     /// Compares and deletes on every node.
