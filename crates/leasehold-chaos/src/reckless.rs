@@ -182,15 +182,24 @@ impl Reckless {
         }
     }
 
-    /// Sends to all nodes, then waits for all answers.
+    /// Sends to all nodes, then waits for all answers. Nodes hear of those who want a permit in different orders, as they would
+    /// of clients that are far from each other.
     fn ask(&mut self, words: &[&str]) -> Vec<Option<Reply>> {
         let patience = match self.missing {
             // Who counts from the reply has all the time in the world.
             Missing::SendTime => self.ttl * 2,
             _ => self.ttl / 5,
         };
-        for node in &mut self.nodes {
+        let first = match self.missing {
+            Missing::Slot => self.draw.below(self.nodes.len()),
+            _ => 0,
+        };
+        let (before, after) = self.nodes.split_at_mut(first);
+        for node in after.iter_mut().chain(before) {
             node.send(words);
+            if self.missing == Missing::Slot {
+                rest(self.draw.share(self.ttl, 0..2));
+            }
         }
         let end = Moment::now().plus(patience);
         let nodes = self.nodes.iter_mut();
