@@ -123,8 +123,7 @@ pub(super) static ALL: [Scenario; 47] = [
         name: "counted-permits",
         about: "servers count two permits each for themselves, and hear of those who want one in different orders",
         clients: Kind::Reckless(Missing::Slot),
-        between: Between::Proxies,
-        strikes: &[Strike::KillClients, Strike::Network],
+        strikes: &[Strike::KillClients],
         ..USUAL
     },
     Scenario {
