@@ -1,6 +1,7 @@
 -- KEYS[1] the node's own hash. ARGV[1] quarantine in ms or 'off', ARGV[2] what clients rely on the disk for, ARGV[3]
 -- configuration, ARGV[4] its text, ARGV[5] the number of the failover by which it is the master, if sentinels say so.
--- Begins the quarantine where one is due, so that it runs before the first lock is wanted. {what INFO says, configuration, its text, for how many ms the node does not vote, why}.
+-- Begins the quarantine where one is due, so that it runs before the first lock is wanted.
+-- {what INFO says, configuration, its text, for how many ms the node does not vote, why}.
 local info = describe(redis.pcall, ARGV[2])
 if type(info) == 'table' then
   -- Without the guard nobody needs to know.
