@@ -93,12 +93,31 @@ impl RedisCluster {
         slot.ok_or_else(|| io::Error::other("no slot"))
     }
 
-    /// Which of the servers keeps this slot, by the word of the first that answers.
+    /// Which of the servers keeps this slot, by the word of all masters that answer. Waits until they agree, for twenty
+    /// seconds at most: what one has told the others may be older than what these were told since.
     ///
     /// # Errors
-    /// If nobody keeps it, or no server answers.
+    /// If nobody keeps it, no server answers, or they do not agree in time.
     pub fn owner(&self, slot: u16) -> io::Result<usize> {
-        let Reply::Array(ranges) = self.ask(&["CLUSTER", "SLOTS"])? else {
+        let agreed = || {
+            let masters = self.servers.iter().take(self.masters);
+            let mut told = masters.filter_map(|master| self.owner_by(master, slot).ok());
+            let first = told.next()?;
+            told.all(|owner| owner == first).then_some(first)
+        };
+        let agreed = wait::until(PATIENCE, agreed);
+        let late = || {
+            let why = format!("no server that all masters name within {PATIENCE:?}");
+            io::Error::new(io::ErrorKind::TimedOut, why)
+        };
+        agreed
+            .ok_or_else(late)?
+            .ok_or_else(|| io::Error::other("nobody keeps this slot"))
+    }
+
+    /// Which of the servers keeps this slot by the word of this one; none if nobody does.
+    fn owner_by(&self, told_by: &Server, slot: u16) -> io::Result<Option<usize>> {
+        let Reply::Array(ranges) = told_by.command(&["CLUSTER", "SLOTS"])? else {
             return Err(io::Error::other("no list of slots"));
         };
         let port = ranges.iter().find_map(|range| match range {
@@ -116,11 +135,8 @@ impl RedisCluster {
             },
             _ => None,
         });
-        let found = self
-            .servers
-            .iter()
-            .position(|server| port == Some(i64::from(server.port())));
-        found.ok_or_else(|| io::Error::other("nobody keeps this slot"))
+        let mut servers = self.servers.iter();
+        Ok(servers.position(|server| port == Some(i64::from(server.port()))))
     }
 
     /// Begins to move a slot from one server to another: keys that the first has not are asked for at the second.
