@@ -2,7 +2,7 @@
 
 use crate::{
     client::Orders,
-    scenario::{Kind, Scenario},
+    scenario::{Kind, Node, Scenario},
 };
 use std::{path::PathBuf, time::Duration};
 
@@ -81,7 +81,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
 fn client(mut args: impl Iterator<Item = String>) -> Result<Orders, String> {
     let (mut kind, mut journal, mut ttl, mut seed) = (None, None, None, None);
     let (mut ports, mut store) = (Vec::new(), 0);
-    let (mut grouped, mut copies) = (false, 0);
+    let (mut node, mut copies) = (Node::Server, 0);
     while let Some(arg) = args.next() {
         let value = value(&arg, args.next())?;
         match arg.as_str() {
@@ -91,7 +91,10 @@ fn client(mut args: impl Iterator<Item = String>) -> Result<Orders, String> {
             }
             "--journal" => journal = Some(PathBuf::from(value)),
             "--ports" => ports = list(&value)?,
-            "--grouped" => grouped = value == "1",
+            "--node" => {
+                let found = Node::find(&value);
+                node = found.ok_or_else(|| format!("there is no node `{value}`"))?;
+            }
             "--copies" => copies = list(&value)?[0],
             "--store" => store = list(&value)?[0],
             "--ttl" => ttl = Some(time(&value)?),
@@ -104,7 +107,7 @@ fn client(mut args: impl Iterator<Item = String>) -> Result<Orders, String> {
             kind,
             journal,
             ports,
-            grouped,
+            node,
             copies,
             store,
             ttl,
@@ -212,7 +215,7 @@ mod tests {
             kind: Kind::Reckless(Missing::SendTime),
             journal: "a/client-1.1.journal".into(),
             ports: vec![1, 65535],
-            grouped: true,
+            node: Node::Group,
             copies: 2,
             store: 7,
             ttl: Duration::from_millis(250),

@@ -5,7 +5,7 @@ use crate::{
     bell,
     moment::Moment,
     report,
-    scenario::{Law, Scenario},
+    scenario::{Law, Node, Scenario},
     trial::{self, Outcome, Verdict},
 };
 use leasehold_servers::{ServerBinary, stop_leftovers};
@@ -150,7 +150,7 @@ fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outco
 
 /// How much more of the time it needs than others: where strikes of many kinds meet, each comes more rarely.
 fn weight(scenario: &Scenario) -> u32 {
-    if scenario.grouped {
+    if scenario.node == Node::Group {
         return WEIGHT_OF_GROUPS;
     }
     u32::try_from(scenario.strikes.len().div_ceil(2).max(1)).unwrap_or(1)

@@ -9,7 +9,7 @@ use crate::{
     journal::{Entry, Fence, Step, Writer},
     moment::Moment,
     reckless,
-    scenario::Kind,
+    scenario::{Kind, Node},
     store::Store,
 };
 use held::{Held, Wish};
@@ -29,8 +29,8 @@ pub(crate) struct Orders {
     pub(crate) journal: PathBuf,
     /// Where the nodes listen on loopback.
     pub(crate) ports: Vec<u16>,
-    /// Whether sentinels listen there, which tell where the only node is.
-    pub(crate) grouped: bool,
+    /// What each node is: of a group, its sentinels listen there, which tell where it is.
+    pub(crate) node: Node,
     /// How many replicas must have heard of a vote before it counts; none if nobody asks.
     pub(crate) copies: u32,
     /// Where the store listens; 0 if there is none.
@@ -48,7 +48,7 @@ impl Orders {
             ("--kind", self.kind.name().to_owned()),
             ("--journal", self.journal.display().to_string()),
             ("--ports", ports.join(",")),
-            ("--grouped", u8::from(self.grouped).to_string()),
+            ("--node", self.node.name().to_owned()),
             ("--copies", self.copies.to_string()),
             ("--store", self.store.to_string()),
             ("--ttl", format!("{}ms", self.ttl.as_millis())),
@@ -175,7 +175,7 @@ impl<'a> Client<'a> {
     fn urls(&self) -> Vec<String> {
         let ports = self.orders.ports.iter();
         let hosts = ports.map(|port| format!("127.0.0.1:{port}"));
-        if !self.orders.grouped {
+        if self.orders.node != Node::Group {
             return hosts.map(|host| format!("redis://{host}")).collect();
         }
         let hosts: Vec<_> = hosts.collect();
@@ -192,9 +192,9 @@ impl<'a> Client<'a> {
 
     /// A successor waits for longer than a lease lasts, by as much as the word of sentinels may be old.
     fn max_ttl(&self) -> Duration {
-        match self.orders.grouped {
-            true => self.orders.ttl + WORD,
-            false => self.orders.ttl,
+        match self.orders.node {
+            Node::Group => self.orders.ttl + WORD,
+            Node::Server | Node::Pair => self.orders.ttl,
         }
     }
 

@@ -18,10 +18,7 @@ pub(crate) struct Scenario {
     pub(crate) durable: bool,
     /// What stands between clients and nodes.
     pub(crate) between: Between,
-    /// Whether each node has a replica that can take its place.
-    pub(crate) replicated: bool,
-    /// Whether each node is a group of servers behind sentinels.
-    pub(crate) grouped: bool,
+    pub(crate) node: Node,
     /// How many replicas must have heard of a vote before it counts; none if nobody asks.
     pub(crate) copies: u32,
     pub(crate) strikes: &'static [Strike],
@@ -60,6 +57,17 @@ pub(crate) enum Between {
     Keepers,
     /// The proxy in production that does the same.
     Nutcracker,
+}
+
+/// What each node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A server.
+    Server,
+    /// A server with a replica that can take its place.
+    Pair,
+    /// A master with two replicas, which sentinels tell of.
+    Group,
 }
 
 /// Which program the clients are.
@@ -219,6 +227,24 @@ impl Kind {
     }
 }
 
+impl Node {
+    pub(crate) const ALL: [(&'static str, Self); 3] = [
+        ("server", Self::Server),
+        ("pair", Self::Pair),
+        ("group", Self::Group),
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        let named = Self::ALL.iter().find(|(_, node)| *node == self);
+        named.map_or("", |(name, _)| name)
+    }
+
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        let named = Self::ALL.iter().find(|(other, _)| *other == name);
+        named.map(|(_, node)| *node)
+    }
+}
+
 impl Scenario {
     /// All, in the order of the table.
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
@@ -261,9 +287,9 @@ impl Scenario {
     /// How long it must run at least to prove anything: sentinels take their time, and nobody is in a hurry who waits for
     /// ever.
     pub(crate) const fn least(&self) -> Duration {
-        Duration::from_secs(match self.law {
-            _ if self.grouped => 30,
-            Law::Control(Harm::Standstill) => 5,
+        Duration::from_secs(match (self.node, self.law) {
+            (Node::Group, _) => 30,
+            (_, Law::Control(Harm::Standstill)) => 5,
             _ => 1,
         })
     }
@@ -325,10 +351,11 @@ mod tests {
                     nodes,
                     ttl,
                     between,
+                    node,
                     copies,
                     ..
                 } = *scenario;
-                (nodes, ttl, between, copies, scenario.strikes)
+                (nodes, ttl, between, node, copies, scenario.strikes)
             };
             assert_eq!(world(lawful), world(control), "{}", control.name);
         }

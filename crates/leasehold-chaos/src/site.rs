@@ -7,7 +7,7 @@ use crate::{
     draw::Draw,
     group::Group,
     pair::Pair,
-    scenario::{Between, Scenario, Strike},
+    scenario::{Between, Node, Scenario, Strike},
     store::{Store, Write},
     worker::Worker,
 };
@@ -48,14 +48,20 @@ enum Nodes {
 
 impl Nodes {
     fn start(scenario: &Scenario, binary: &ServerBinary) -> Result<Self, String> {
-        if scenario.grouped {
-            let is_split = scenario.strikes.contains(&Strike::IsolateSentinel);
-            return Group::start(binary, is_split).map(|group| Self::Group(Box::new(group)));
+        match scenario.node {
+            Node::Server => Self::start_single(scenario, binary),
+            Node::Pair => {
+                let pairs = (0..scenario.nodes).map(|_| Pair::start(binary));
+                pairs.collect::<Result<_, _>>().map(Self::Pairs)
+            }
+            Node::Group => {
+                let is_split = scenario.strikes.contains(&Strike::IsolateSentinel);
+                Group::start(binary, is_split).map(|group| Self::Group(Box::new(group)))
+            }
         }
-        if scenario.replicated {
-            let pairs = (0..scenario.nodes).map(|_| Pair::start(binary));
-            return pairs.collect::<Result<_, _>>().map(Self::Pairs);
-        }
+    }
+
+    fn start_single(scenario: &Scenario, binary: &ServerBinary) -> Result<Self, String> {
         let count = scenario.nodes + scenario.spares();
         let servers = ServerSet::start_with(count, |_, builder| {
             let builder = builder.binary(binary);
@@ -132,7 +138,7 @@ impl Site {
                 kind: scenario.clients,
                 journal: folder.to_owned(),
                 ports: site.ports(number),
-                grouped: scenario.grouped,
+                node: scenario.node,
                 copies: scenario.copies,
                 store: site.store.as_ref().map_or(0, Server::port),
                 ttl: scenario.ttl,

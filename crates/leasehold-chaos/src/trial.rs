@@ -6,7 +6,7 @@ use crate::{
     chronicle,
     moment::Moment,
     nemesis,
-    scenario::{Between, Harm, Law, Scenario, Strike},
+    scenario::{Between, Harm, Law, Node, Scenario, Strike},
     site::Site,
 };
 use leasehold_servers::{Nutcracker, ServerBinary};
@@ -210,7 +210,11 @@ fn judge(outcome: &Outcome) -> Verdict {
 fn lacks(outcome: &Outcome) -> Vec<Lack> {
     let seconds = usize::try_from(outcome.took.as_secs()).unwrap_or(usize::MAX);
     // For most of the time of a group nobody is granted anything.
-    let pace = if outcome.scenario.grouped { 4 } else { 1 };
+    let pace = if outcome.scenario.node == Node::Group {
+        4
+    } else {
+        1
+    };
     let needed = HAND_OVERS.max(seconds / pace);
     let hand_overs = (outcome.findings.hand_overs < needed).then_some(Lack::HandOvers(needed));
     let strikes = outcome.strikes.iter();

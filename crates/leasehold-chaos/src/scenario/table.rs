@@ -1,6 +1,6 @@
 //! All scenarios, each with its control.
 
-use super::{Between, Harm, Kind, Law, Missing, Scenario, Strike};
+use super::{Between, Harm, Kind, Law, Missing, Node, Scenario, Strike};
 use std::time::Duration;
 
 const USUAL: Scenario = Scenario {
@@ -12,8 +12,7 @@ const USUAL: Scenario = Scenario {
     ttl: Duration::from_millis(300),
     durable: false,
     between: Between::Nothing,
-    replicated: false,
-    grouped: false,
+    node: Node::Server,
     copies: 0,
     strikes: &[],
 };
@@ -22,7 +21,7 @@ const USUAL: Scenario = Scenario {
 const GROUP: Scenario = Scenario {
     nodes: 1,
     ttl: Duration::from_secs(3),
-    grouped: true,
+    node: Node::Group,
     ..USUAL
 };
 
@@ -270,7 +269,7 @@ pub(super) static ALL: [Scenario; 47] = [
             controls: &["failover-off"],
         },
         between: Between::Proxies,
-        replicated: true,
+        node: Node::Pair,
         strikes: &[Strike::Failover],
         ..USUAL
     },
@@ -279,7 +278,7 @@ pub(super) static ALL: [Scenario; 47] = [
         about: "the same, without the restart guard",
         clients: Kind::Unguarded,
         between: Between::Proxies,
-        replicated: true,
+        node: Node::Pair,
         strikes: &[Strike::Failover],
         ..USUAL
     },
