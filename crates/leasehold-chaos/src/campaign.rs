@@ -150,14 +150,19 @@ fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outco
 
 /// How much more of the time it needs than others: where strikes of many kinds meet, each comes more rarely.
 fn weight(scenario: &Scenario) -> u32 {
-    if scenario.node == Node::Group {
-        return WEIGHT_OF_GROUPS;
+    match scenario.node {
+        Node::Group => WEIGHT_OF_GROUPS,
+        Node::Cluster => WEIGHT_OF_CLUSTERS,
+        Node::Server | Node::Pair => {
+            u32::try_from(scenario.strikes.len().div_ceil(2).max(1)).unwrap_or(1)
+        }
     }
-    u32::try_from(scenario.strikes.len().div_ceil(2).max(1)).unwrap_or(1)
 }
 
 /// Sentinels take seconds to replace a master, and the guard some more.
 const WEIGHT_OF_GROUPS: u32 = 10;
+/// Servers take seconds to become clusters, and a restarted one some to find its place.
+const WEIGHT_OF_CLUSTERS: u32 = 5;
 
 fn one(
     scenario: &'static Scenario,

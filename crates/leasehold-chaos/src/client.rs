@@ -4,6 +4,7 @@
 mod held;
 
 use crate::{
+    cluster,
     draw::Draw,
     group,
     journal::{Entry, Fence, Step, Writer},
@@ -29,7 +30,7 @@ pub(crate) struct Orders {
     pub(crate) journal: PathBuf,
     /// Where the nodes listen on loopback.
     pub(crate) ports: Vec<u16>,
-    /// What each node is: of a group, its sentinels listen there, which tell where it is.
+    /// What each node is: of a group, its sentinels listen there, which tell where it is; of a cluster, some of its servers.
     pub(crate) node: Node,
     /// How many replicas must have heard of a vote before it counts; none if nobody asks.
     pub(crate) copies: u32,
@@ -135,7 +136,7 @@ impl<'a> Client<'a> {
     fn new(orders: &'a Orders) -> Result<Self, Failure> {
         let mut draw = Draw::new(orders.seed);
         // A long time limit lets late answers win as well.
-        let limit = draw.pick(&[20, 50, 90]);
+        let limit = draw.pick(&[LEAST_LIMIT, 50, 90]);
         let options = LockOptions::new()
             .ttl(orders.ttl)
             .node_limit(orders.ttl * limit / 100)
@@ -168,33 +169,48 @@ impl<'a> Client<'a> {
         };
         match self.orders.copies {
             0 => builder,
-            copies => builder.replicated(copies, COPYING),
+            copies => {
+                let within = COPYING.min(self.orders.ttl * LEAST_LIMIT / 100);
+                builder.replicated(copies, within)
+            }
         }
     }
 
     fn urls(&self) -> Vec<String> {
         let ports = self.orders.ports.iter();
         let hosts = ports.map(|port| format!("127.0.0.1:{port}"));
-        if self.orders.node != Node::Group {
-            return hosts.map(|host| format!("redis://{host}")).collect();
-        }
         let hosts: Vec<_> = hosts.collect();
+        match self.orders.node {
+            Node::Server | Node::Pair => {
+                hosts.iter().map(|host| format!("redis://{host}")).collect()
+            }
+            Node::Group => vec![self.by_sentinels(&hosts)],
+            Node::Cluster => {
+                let clusters = hosts.chunks(cluster::MASTERS);
+                clusters
+                    .map(|hosts| format!("redis+cluster://{}", hosts.join(",")))
+                    .collect()
+            }
+        }
+    }
+
+    fn by_sentinels(&self, hosts: &[String]) -> String {
         let options = match self.orders.kind {
             Kind::Credulous => "?dangerous_sentinel_minority=yes",
             _ => "",
         };
-        vec![format!(
+        format!(
             "redis+sentinel://{}/{}{options}",
             hosts.join(","),
             group::NAME
-        )]
+        )
     }
 
     /// A successor waits for longer than a lease lasts, by as much as the word of sentinels may be old.
     fn max_ttl(&self) -> Duration {
         match self.orders.node {
             Node::Group => self.orders.ttl + WORD,
-            Node::Server | Node::Pair => self.orders.ttl,
+            Node::Server | Node::Pair | Node::Cluster => self.orders.ttl,
         }
     }
 
@@ -348,6 +364,8 @@ pub(crate) const SKEW: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);
 /// How old the word of sentinels may be, and some more.
 const WORD: Duration = Duration::from_millis(1_600);
+/// Of the TTL, in percent, the least that a node has to answer.
+const LEAST_LIMIT: u32 = 20;
 /// How long replicas have to confirm a vote.
 const COPYING: Duration = Duration::from_millis(200);
 

@@ -24,6 +24,7 @@ mod campaign;
 mod checker;
 mod chronicle;
 mod client;
+mod cluster;
 mod deposition;
 mod draw;
 mod forgetting;

@@ -44,6 +44,8 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
             Strike::Depose => nemesis.depose(),
             Strike::DeposeForTheLate => nemesis.depose_for_the_late(),
             Strike::IsolateSentinel => nemesis.isolate_sentinel(),
+            Strike::MoveSlots => nemesis.move_slots(),
+            Strike::TakeOver => nemesis.take_over(),
             Strike::Replace => nemesis.replace(),
             Strike::ReplaceHastily => nemesis.replace_hastily(),
             Strike::Network => nemesis.network(),
@@ -59,7 +61,7 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
 /// How long the nemesis rests between two strikes of a kind.
 fn pauses(strike: Strike) -> Range<Duration> {
     let (least, most) = match strike {
-        Strike::KillClients | Strike::StopClients | Strike::Uneven => (20, 200),
+        Strike::KillClients | Strike::StopClients | Strike::Uneven | Strike::MoveSlots => (20, 200),
         Strike::Network | Strike::HangServers => (20, 150),
         Strike::RestartWithoutData => (80, 500),
         Strike::RestartWithData => (150, 900),
@@ -68,7 +70,7 @@ fn pauses(strike: Strike) -> Range<Duration> {
         Strike::ForgetHastily => (250, 500),
         Strike::FlushAhead => (500, 900),
         // Replicas need their time to catch up.
-        Strike::Failover => (300, 900),
+        Strike::Failover | Strike::TakeOver => (300, 900),
         // The new node waits for the end of all leases of before, and is not replaced before that.
         Strike::Replace => (900, 1_500),
         Strike::ReplaceHastily => (100, 300),

@@ -68,6 +68,8 @@ pub(crate) enum Node {
     Pair,
     /// A master with two replicas, which sentinels tell of.
     Group,
+    /// A Redis Cluster.
+    Cluster,
 }
 
 /// Which program the clients are.
@@ -152,6 +154,10 @@ pub(crate) enum Strike {
     DeposeForTheLate,
     /// Most sentinels lose the master, and some clients all sentinels but one, which hears nothing of the others.
     IsolateSentinel,
+    /// A slot of clusters moves to another master, at once or for longer than a lease lasts.
+    MoveSlots,
+    /// Replicas that lag take the places of masters of one cluster, or of most, which are killed or go on.
+    TakeOver,
     /// A server takes the place of a node, which was killed or goes on; the others vote on.
     Replace,
     /// The same, and the new node votes at once (against Argument S9).
@@ -181,6 +187,8 @@ impl Strike {
             Self::Depose => "failover by sentinels",
             Self::DeposeForTheLate => "failover to a replica that lags",
             Self::IsolateSentinel => "isolated sentinel",
+            Self::MoveSlots => "moved slot",
+            Self::TakeOver => "failover in clusters",
             Self::Replace => "replaced node",
             Self::ReplaceHastily => "replaced node that votes at once",
             Self::Network => "bad network",
@@ -228,10 +236,11 @@ impl Kind {
 }
 
 impl Node {
-    pub(crate) const ALL: [(&'static str, Self); 3] = [
+    pub(crate) const ALL: [(&'static str, Self); 4] = [
         ("server", Self::Server),
         ("pair", Self::Pair),
         ("group", Self::Group),
+        ("cluster", Self::Cluster),
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -288,7 +297,7 @@ impl Scenario {
     /// ever.
     pub(crate) const fn least(&self) -> Duration {
         Duration::from_secs(match (self.node, self.law) {
-            (Node::Group, _) => 30,
+            (Node::Group | Node::Cluster, _) => 30,
             (_, Law::Control(Harm::Standstill)) => 5,
             _ => 1,
         })

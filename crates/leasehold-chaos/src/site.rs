@@ -4,6 +4,7 @@ use crate::{
     bell::Bell,
     chronicle::Chronicle,
     client::Orders,
+    cluster,
     draw::Draw,
     group::Group,
     pair::Pair,
@@ -11,7 +12,9 @@ use crate::{
     store::{Store, Write},
     worker::Worker,
 };
-use leasehold_servers::{Keeper, Nutcracker, Proxy, Sentinel, Server, ServerBinary, ServerSet};
+use leasehold_servers::{
+    Keeper, Nutcracker, Proxy, RedisCluster, Sentinel, Server, ServerBinary, ServerSet,
+};
 use std::{
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -44,6 +47,7 @@ enum Nodes {
     Pairs(Vec<Pair>),
     /// One node, whichever of these servers is the master.
     Group(Box<Group>),
+    Clusters(Vec<RedisCluster>),
 }
 
 impl Nodes {
@@ -54,6 +58,7 @@ impl Nodes {
                 let pairs = (0..scenario.nodes).map(|_| Pair::start(binary));
                 pairs.collect::<Result<_, _>>().map(Self::Pairs)
             }
+            Node::Cluster => cluster::start(binary, scenario.nodes).map(Self::Clusters),
             Node::Group => {
                 let is_split = scenario.strikes.contains(&Strike::IsolateSentinel);
                 Group::start(binary, is_split).map(|group| Self::Group(Box::new(group)))
@@ -86,6 +91,13 @@ impl Nodes {
             }
             Self::Pairs(pairs) => pairs.iter().map(|pair| pair.master().port()).collect(),
             Self::Group(group) => group.sentinels.iter().map(Sentinel::port).collect(),
+            Self::Clusters(clusters) => {
+                let masters = |cluster: &RedisCluster| {
+                    let ports = cluster.iter().take(cluster::MASTERS).map(Server::port);
+                    ports.collect::<Vec<_>>()
+                };
+                clusters.iter().flat_map(masters).collect()
+            }
         }
     }
 }
@@ -166,7 +178,7 @@ impl Site {
         self.scenario.nodes
     }
 
-    /// The server that is node `number` now; of a group, the first.
+    /// The server that is node `number` now; of a group, this one; of a cluster, its first.
     pub(crate) fn server(&self, number: usize) -> &Server {
         match &self.nodes {
             Nodes::Single(servers, list) => {
@@ -175,6 +187,7 @@ impl Site {
             }
             Nodes::Pairs(pairs) => pairs[number].master(),
             Nodes::Group(group) => &group.servers()[number],
+            Nodes::Clusters(clusters) => &clusters[number][0],
         }
     }
 
@@ -185,7 +198,7 @@ impl Site {
     pub(crate) fn group(&self) -> &Group {
         match &self.nodes {
             Nodes::Group(group) => group,
-            Nodes::Single(..) | Nodes::Pairs(_) => panic!("only sentinels depose masters"),
+            _ => panic!("only sentinels depose masters"),
         }
     }
 
@@ -222,7 +235,18 @@ impl Site {
     pub(crate) fn pair(&self, number: usize) -> &Pair {
         match &self.nodes {
             Nodes::Pairs(pairs) => &pairs[number],
-            Nodes::Single(..) | Nodes::Group(_) => panic!("only nodes with replicas fail over"),
+            _ => panic!("only nodes with replicas fail over"),
+        }
+    }
+
+    /// The cluster that is node `number`.
+    ///
+    /// # Panics
+    /// If it is none: then the scenario asks for what it does not provide.
+    pub(crate) fn cluster(&self, number: usize) -> &RedisCluster {
+        match &self.nodes {
+            Nodes::Clusters(clusters) => &clusters[number],
+            _ => panic!("only clusters move slots"),
         }
     }
 

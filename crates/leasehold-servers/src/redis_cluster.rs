@@ -171,7 +171,11 @@ impl RedisCluster {
         for at in [to, from] {
             self.servers[at].command(&words)?;
         }
-        for at in (0..self.masters).filter(|at| ![to, from].contains(at)) {
+        for at in self
+            .masters()?
+            .into_iter()
+            .filter(|at| ![to, from].contains(at))
+        {
             self.servers[at].command(&words)?;
         }
         Ok(())
@@ -184,12 +188,21 @@ impl RedisCluster {
     pub fn move_slot(&self, slot: u16, to: usize) -> io::Result<()> {
         let from = self.owner(slot)?;
         self.begin_move(slot, from, to)?;
+        self.move_keys(slot, from, to)?;
+        self.end_move(slot, from, to)
+    }
+
+    /// Moves all keys of a slot that is being moved. Those that come later are the other server's already.
+    ///
+    /// # Errors
+    /// If one of them refuses.
+    pub fn move_keys(&self, slot: u16, from: usize, to: usize) -> io::Result<()> {
         let words = ["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "10"];
         loop {
             let told = self.servers[from].command(&words)?;
             let keys = told.texts();
             if keys.is_empty() {
-                return self.end_move(slot, from, to);
+                return Ok(());
             }
             for key in keys {
                 self.move_key(key, from, to)?;
@@ -208,10 +221,66 @@ impl RedisCluster {
         Ok(())
     }
 
+    /// A replica hears its master again, whichever that is.
+    ///
+    /// # Errors
+    /// If it refuses.
+    pub fn mend(&self, replica: usize) -> io::Result<()> {
+        let words = ["CONFIG", "SET", "masterauth", ""];
+        self.servers[replica].command(&words).map(drop)
+    }
+
     /// The first replica of a master.
     #[must_use]
     pub fn replica_of(&self, master: usize) -> usize {
         self.masters + master
+    }
+
+    /// Of two servers, of which one is the other's replica, the other: where each master has one.
+    #[must_use]
+    pub fn partner(&self, at: usize) -> usize {
+        (at + self.masters) % (2 * self.masters)
+    }
+
+    /// Who are masters now, by the word of each server.
+    ///
+    /// # Errors
+    /// If one of them does not answer.
+    pub fn masters(&self) -> io::Result<Vec<usize>> {
+        let mut masters = Vec::new();
+        for at in 0..self.servers.len() {
+            if self.says_of_itself(at, "role:master")? {
+                masters.push(at);
+            }
+        }
+        Ok(masters)
+    }
+
+    /// Whether a replica follows this master, and has heard all that it has told up to now.
+    ///
+    /// # Errors
+    /// If one of them does not answer.
+    pub fn is_in_step(&self, replica: usize, master: usize) -> io::Result<bool> {
+        let told = self.tells_of_copies(master, "master_repl_offset:")?;
+        let heard = self.tells_of_copies(replica, "slave_repl_offset:")?;
+        let follows = self.tells_of_copies(replica, "master_port:")?;
+        let is_up = self.says_of_itself(replica, "master_link_status:up")?;
+        let is_its = follows == Some(self.servers[master].port().into());
+        Ok(is_up && is_its && told.is_some() && heard >= told)
+    }
+
+    /// The number behind this word in what a server says of its copies.
+    fn tells_of_copies(&self, at: usize, word: &str) -> io::Result<Option<u64>> {
+        let told = self.servers[at].command(&["INFO", "replication"])?;
+        let mut lines = told.text().unwrap_or_default().lines();
+        let number = lines.find_map(|line| line.trim().strip_prefix(word));
+        Ok(number.and_then(|number| number.parse().ok()))
+    }
+
+    fn says_of_itself(&self, at: usize, line: &str) -> io::Result<bool> {
+        let told = self.servers[at].command(&["INFO", "replication"])?;
+        let mut lines = told.text().unwrap_or_default().lines();
+        Ok(lines.any(|other| other.trim() == line))
     }
 
     /// Lets a replica take its master's place, whatever the others think of it.

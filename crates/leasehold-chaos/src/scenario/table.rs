@@ -25,10 +25,19 @@ const GROUP: Scenario = Scenario {
     ..USUAL
 };
 
+/// Clusters, which keep plain locks.
+const CLUSTERS: Scenario = Scenario {
+    clients: Kind::Plain,
+    ttl: Duration::from_millis(400),
+    node: Node::Cluster,
+    strikes: &[Strike::MoveSlots, Strike::TakeOver, Strike::KillClients],
+    ..USUAL
+};
+
 /// Where what happens is measured in TTLs, a short one lets more happen.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(super) static ALL: [Scenario; 47] = [
+pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "kill-clients",
         about: "clients are killed with kill -9 and started again",
@@ -333,6 +342,21 @@ pub(super) static ALL: [Scenario; 47] = [
         between: Between::Proxies,
         strikes: &[Strike::IsolateSentinel],
         ..GROUP
+    },
+    Scenario {
+        name: "clusters",
+        about: "slots of three Redis Clusters move, and replicas that lag take masters' places; votes count when one has \
+                heard of them (replicated); plain Redlock, no guard",
+        law: Law::Lawful {
+            controls: &["clusters-uncopied"],
+        },
+        copies: 1,
+        ..CLUSTERS
+    },
+    Scenario {
+        name: "clusters-uncopied",
+        about: "the same; votes count at once",
+        ..CLUSTERS
     },
     Scenario {
         name: "hidden",
