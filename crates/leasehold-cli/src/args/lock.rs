@@ -107,7 +107,7 @@ pub(crate) struct WaitFlags {
     pub(crate) no_wait: bool,
 
     /// Exit with this code, instead of 121 or 124, if the lock is held elsewhere
-    #[arg(short = 'E', long, value_name = "CODE")]
+    #[arg(short = 'E', long, value_name = "CODE", value_parser = values::exit_code)]
     pub(crate) conflict_exit_code: Option<u8>,
 }
 

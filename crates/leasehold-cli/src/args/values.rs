@@ -65,6 +65,11 @@ pub(super) fn permits(text: &str) -> Result<usize, String> {
     permits.ok_or_else(|| format!("there can be 1 to {MOST_PERMITS} permits"))
 }
 
+pub(super) fn exit_code(text: &str) -> Result<u8, String> {
+    let code = text.parse();
+    code.map_err(|_| "write a code from 0 to 255".to_owned())
+}
+
 pub(super) fn grace(text: &str) -> Result<Duration, String> {
     match duration::parse(text)? {
         Duration::ZERO => Err("zero: use --on-loss kill to send no SIGTERM".into()),

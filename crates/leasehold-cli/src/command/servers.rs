@@ -8,7 +8,9 @@ use crate::{
     folder,
     json::Json,
     node_list::NodeList,
-    output, waiting,
+    output,
+    told_lease::quoted,
+    waiting,
 };
 use leasehold::operate::{Admission, NodeAnswer, Told};
 use leasehold_servers::{Fleet, FleetError, Member, ServerBinary};
@@ -36,11 +38,21 @@ fn start(count: u8, place: &FolderArguments, agreement: &Agreement) -> Result<()
     let binary = ServerBinary::find().map_err(|error| Failure::own(error.to_string()))?;
     let fleet = Fleet::start(&folder, usize::from(count), &binary)
         .map_err(|error| failure("start", &error))?;
+    let dir = place.dir.as_ref();
+    let dir = dir.map_or_else(String::new, |dir| {
+        format!(" --dir {}", quoted(&dir.display().to_string()))
+    });
     output::talk(format_args!(
-        "started {count} of {} in {}; `leasehold servers stop` stops them",
+        "started {count} of {} in {}; `leasehold servers stop{dir}` stops them",
         binary.path().display(),
         folder.display()
     ));
+    if count.is_multiple_of(2) {
+        let fewer = count - 1;
+        output::hint(format_args!(
+            "{count} servers survive no more failures than {fewer}"
+        ));
+    }
     admit(&fleet, agreement);
     output::report(fleet.nodes())
 }

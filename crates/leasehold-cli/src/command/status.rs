@@ -46,5 +46,8 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     {
         output::hint("--foreign tells more of another library's lock");
     }
+    if matches!(view.state, State::Unusable { .. }) {
+        output::hint("`leasehold doctor` tells why, and the way out");
+    }
     Ok(view.code())
 }

@@ -225,3 +225,17 @@ fn servers_that_run_are_not_to_be_started() {
     seen.assert_says(122, &["allow +pttl", "hint: `leasehold doctor` says"]);
     assert!(!seen.stderr.contains("start these servers"), "{seen:?}");
 }
+
+#[test]
+fn servers_in_a_folder_of_ones_own_are_stopped_as_is_told() {
+    require_server();
+    let user = User::new();
+    let folder = user.path("two of them");
+    std::fs::create_dir(&folder).expect("it is ours");
+    let start = user.run(&["servers", "start", "-n", "2", "--dir", &folder]);
+    let started = start.guarded().end();
+    let stop = format!("`leasehold servers stop --dir '{folder}'` stops them");
+    started.assert_says(0, &[&stop, "2 servers survive no more failures than 1"]);
+    let stopped = user.run(&["servers", "stop", "--dir", &folder]).end();
+    stopped.assert_says(0, &["stopped 2 servers"]);
+}

@@ -29,6 +29,8 @@ fn assert_refused(ask: impl Fn(&[&str]) -> Seen, code: i32, sentence: &str, why:
     let is_unclear = code == 122 && status.stdout.contains("nodes answer, ");
     let is_said = is_unclear || status.stdout.contains(sentence);
     assert!(is_said, "{status:?}");
+    let is_hinted = status.stderr.contains("`leasehold doctor` tells why");
+    assert!(is_unclear || is_hinted, "{status:?}");
 }
 
 /// Asks those who only look at locks: none of them calls it nothing where no lock can be had.

@@ -66,8 +66,8 @@ fn flags_that_are_none_or_contradict_each_other_are_refused() {
     let cases = [
         run(&["--exclusive"], "unexpected argument '--exclusive'"),
         run(&["-n", "-w", "1s"], "cannot be used with"),
-        run(&["-E", "256"], "256 is not in 0..=255"),
-        run(&["-E", "no"], "invalid digit"),
+        run(&["-E", "256"], "write a code from 0 to 255"),
+        run(&["-E", "no"], "write a code from 0 to 255"),
         run(&["--on-loss", "pray"], "invalid value 'pray'"),
         run(&["--label", ""], "empty: leave --label out"),
         run(&["--label", "it's"], "only letters, digits, spaces"),
