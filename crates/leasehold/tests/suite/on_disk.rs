@@ -251,6 +251,7 @@ fn a_vote_counts_when_it_is_on_the_disks_of_replicas() {
             "{}: {why}",
             kind.title
         );
+        eventually("it is taken back", || is_gone(&master));
         let heard = builder(&master).replicated(1, LONG).build_plain();
         drop(try_once(&heard.expect("good options")).expect("it has heard of it"));
     }
