@@ -52,6 +52,17 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// The same message with another tag: words that were written for it go along.
+    #[cfg(feature = "redis")]
+    pub(crate) const fn tagged(&mut self, tag: Tag) -> Message<'_> {
+        Message {
+            tag,
+            request: self.request,
+            given: self.given,
+            draft: self.draft,
+        }
+    }
+
     /// What its answers carry.
     #[must_use]
     pub const fn tag(&self) -> Tag {

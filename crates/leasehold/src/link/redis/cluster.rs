@@ -15,8 +15,10 @@
 //!
 //! `giving` chooses, and deals with redirections, which `redirection` reads. `slots` knows which slot a key is in, `places` the
 //! servers and what each of them keeps, and `watch` asks once a second where the slots are: a master that hangs redirects nobody.
+//! By its one of the `notifiers` each link says that it wants to be polled: the others are not.
 
 mod giving;
+mod notifiers;
 mod outstanding;
 mod places;
 mod redirection;
@@ -28,9 +30,10 @@ use crate::{
     clock::Clock,
     configuration::Configuration,
     disks::Disks,
-    link::{Draft, Link, LinkEvent, Message},
+    link::{Link, LinkEvent, Message},
 };
 use leasehold_core::{Fault, FaultKind, Instant, Request, Vote};
+use notifiers::LinkNotifier;
 use outstanding::{Outstanding, number_of};
 use places::Places;
 use slots::{SlotMap, slot_of_all};
@@ -53,6 +56,8 @@ pub struct ClusterLink {
     encoder: Encoder,
     clock: Clock,
     watch: Option<ClusterWatch>,
+    /// Says that the watch wants to be polled.
+    notifier: LinkNotifier,
     state: ClusterState,
     places: Places,
     outstanding: Outstanding,
@@ -65,7 +70,8 @@ pub struct ClusterLink {
     gives_hints: bool,
     /// What was answered when it was given.
     refused: Vec<LinkEvent>,
-    draft: Draft,
+    /// Room for what one server tells.
+    heard: Vec<LinkEvent>,
 }
 
 /// Whether the cluster can be asked.
@@ -85,20 +91,22 @@ impl ClusterLink {
 
     /// The same, which says things as all do that have a clone of this.
     pub(crate) fn speaking(url: RedisUrl, clock: Clock, encoder: Encoder) -> Self {
+        let places = Places::nowhere();
         Self {
             url,
             encoder: encoder.sharded(),
             clock,
             watch: None,
+            notifier: places.poller.notifier(),
             state: ClusterState::Unknown,
-            places: Places::nowhere(),
+            places,
             outstanding: Outstanding::default(),
             early: Vec::new(),
             paused: VecDeque::new(),
             timer: None,
             gives_hints: false,
             refused: Vec::new(),
-            draft: Draft::default(),
+            heard: Vec::new(),
         }
     }
 
@@ -116,31 +124,27 @@ impl ClusterLink {
         self
     }
 
-    /// Why a request is not taken at all.
-    fn refusal(&self, request: &Request) -> Option<Fault> {
-        let rejected = |why: &str| Some(Fault::new(FaultKind::Rejected, why));
+    /// The slot of a request, or why it is not taken at all.
+    fn accept(&self, request: &Request) -> Result<u16, Fault> {
+        let rejected = |why: &str| Fault::new(FaultKind::Rejected, why);
         if let ClusterState::Down(reason) = &self.state {
-            return Some(Fault::new(FaultKind::Down, reason));
+            return Err(Fault::new(FaultKind::Down, reason));
         }
         if self.encoder.is_fenced() {
-            return rejected(FENCED);
+            return Err(rejected(FENCED));
         }
-        if self.slot_of(request).is_none() {
-            return rejected(DIVIDED);
-        }
+        let slot = slot_of_all(request.resource(), |name| self.encoder.key_of(name));
+        let slot = slot.ok_or_else(|| rejected(DIVIDED))?;
         let waiting = self.early.len() + self.paused.len();
         let limit = match request {
             Request::Release { .. } => 3 * MOST_WAIT,
             _ => MOST_WAIT,
         };
-        (waiting >= limit).then(|| {
+        if waiting >= limit {
             let words = format!("{waiting} requests wait for this cluster already");
-            Fault::new(FaultKind::Busy, &words)
-        })
-    }
-
-    fn slot_of(&self, request: &Request) -> Option<u16> {
-        slot_of_all(request.resource(), |name| self.encoder.key_of(name))
+            return Err(Fault::new(FaultKind::Busy, &words));
+        }
+        Ok(slot)
     }
 
     /// Takes what the link to a server tells.
@@ -255,27 +259,41 @@ impl ClusterLink {
         let watch = self
             .watch
             .get_or_insert_with(|| ClusterWatch::begin(url, places.addresses()));
-        if let Poll::Ready(told) = watch.poll(cx) {
+        if self.notifier.take()
+            && let Poll::Ready(told) = watch.poll(&mut self.notifier.context())
+        {
+            self.notifier.notify();
             self.learn(told, events);
             goes_on = true;
         }
         goes_on |= self.resume(cx, events);
-        let mut heard = Vec::new();
+        let mut heard = std::mem::take(&mut self.heard);
         for at in 0..self.places.len() {
             let most = limit.saturating_sub(events.len());
-            let Some(link) = self.places.get(at).and_then(|place| place.link.as_mut()) else {
+            let Some(place) = self.places.get(at) else {
                 continue;
             };
             if most == 0 {
-                return true;
+                goes_on = true;
+                break;
             }
-            goes_on |= link.poll(cx, &mut heard, most).is_ready();
+            let Some(link) = place.link.as_mut().filter(|_| place.notifier.take()) else {
+                continue;
+            };
+            if link
+                .poll(&mut place.notifier.context(), &mut heard, most)
+                .is_ready()
+            {
+                place.notifier.notify();
+                goes_on = true;
+            }
             for event in heard.drain(..) {
                 // What is given again leaves at the next step.
                 goes_on = true;
                 self.hear(at, event, events);
             }
         }
+        self.heard = heard;
         goes_on
     }
 }
@@ -283,19 +301,23 @@ impl ClusterLink {
 impl Link for ClusterLink {
     fn send(&mut self, message: &mut Message<'_>) {
         let (tag, request, given) = (message.tag(), message.request(), message.given());
-        if let Some(fault) = self.refusal(request) {
-            self.refused.push(unsaid((tag, fault)));
-            return;
-        }
-        let (number, way) = self.outstanding.add(tag, request, given);
+        let slot = match self.accept(request) {
+            Ok(slot) => slot,
+            Err(fault) => {
+                self.refused.push(unsaid((tag, fault)));
+                return;
+            }
+        };
+        let (number, way) = self.outstanding.add(tag, (request, slot), given);
         match self.state {
-            ClusterState::Up => self.give(number, way),
+            ClusterState::Up => self.pass(message, number, way),
             ClusterState::Unknown | ClusterState::Down(_) => self.early.push(number),
         }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, most: usize) -> Poll<()> {
         let limit = events.len().saturating_add(most);
+        self.places.poller.polls(cx);
         if !self.refused.is_empty() {
             events.append(&mut self.refused);
         }
@@ -310,9 +332,13 @@ impl Link for ClusterLink {
     fn change_runtime(&mut self) {
         // Both wait by the runtime before: begin anew.
         (self.watch, self.timer) = (None, None);
+        self.notifier.notify();
         for at in 0..self.places.len() {
-            if let Some(link) = self.places.get(at).and_then(|place| place.link.as_mut()) {
-                link.change_runtime();
+            if let Some(place) = self.places.get(at) {
+                place.notifier.notify();
+                if let Some(link) = &mut place.link {
+                    link.change_runtime();
+                }
             }
         }
     }

@@ -5,17 +5,33 @@ use super::{
     outstanding::{Given, tag_of},
     redirection::Redirection,
 };
-use crate::link::{LinkEvent, Message, redis::RedisLink};
-use leasehold_core::{Fault, FaultKind, Vote};
+use crate::link::{Draft, LinkEvent, Message, redis::RedisLink};
+use leasehold_core::{Fault, FaultKind, Instant, Vote};
 use std::{task::Context, time::Duration};
 use tokio::time::sleep;
 
 impl ClusterLink {
-    /// Gives a request to this server, or to whoever keeps its slot.
-    pub(super) fn give(&mut self, number: u64, way: Option<usize>) {
-        let request = self.outstanding.get(number).map(|it| it.request.clone());
-        let slot = request.and_then(|request| self.slot_of(&request));
-        match way.or_else(|| self.places.owner(slot?)) {
+    /// Gives a new request to this server, or to whoever keeps its slot.
+    pub(super) fn pass(&mut self, message: &mut Message<'_>, number: u64, way: Option<usize>) {
+        let Some(given) = self.outstanding.get(number) else {
+            return;
+        };
+        match way.or_else(|| self.places.owner(given.slot)) {
+            Some(at) => {
+                (given.at, given.tries) = (Some(at), 1);
+                let given = message.given();
+                if let Some(link) = self.link_to(at, given) {
+                    link.give(&mut message.tagged(tag_of(number)), false);
+                }
+            }
+            None => self.pause(number),
+        }
+    }
+
+    /// Gives a request once more, to whoever keeps its slot.
+    fn give(&mut self, number: u64) {
+        let slot = self.outstanding.get(number).map(|given| given.slot);
+        match slot.and_then(|slot| self.places.owner(slot)) {
             Some(at) => self.say(number, at, false),
             None => self.pause(number),
         }
@@ -23,34 +39,39 @@ impl ClusterLink {
 
     /// Gives a request to this server, which has the slot, or is about to get it if it is `asked` so.
     fn say(&mut self, number: u64, at: usize, asked: bool) {
-        let (url, clock, encoder) = (&self.url, self.clock, &self.encoder);
-        let (Some(given), Some(place)) = (self.outstanding.get(number), self.places.get(at)) else {
+        let Some(given) = self.outstanding.get(number) else {
             return;
         };
-        (given.at, given.tries, place.used) = (Some(at), given.tries + 1, clock.now());
+        (given.at, given.tries) = (Some(at), given.tries + 1);
+        let (request, since) = (given.request.clone(), given.given);
+        let (now, mut draft) = (self.clock.now(), Draft::default());
+        if let Some(link) = self.link_to(at, now) {
+            let mut message = Message::new(tag_of(number), &request, since, &mut draft);
+            link.give(&mut message, asked);
+        }
+    }
+
+    /// The link to this server, which is needed `now`.
+    fn link_to(&mut self, at: usize, now: Instant) -> Option<&mut RedisLink> {
+        let (url, clock, encoder) = (&self.url, self.clock, &self.encoder);
+        let place = self.places.get(at)?;
+        place.used = now;
+        place.notifier.notify();
         let (host, port) = &place.address;
         let link = place.link.get_or_insert_with(|| {
             let url = url.at(host, *port);
             Box::new(RedisLink::speaking(url, clock, encoder.clone()))
         });
-        let tag = tag_of(number);
-        let mut message = Message::new(tag, &given.request, given.given, &mut self.draft);
-        link.give(&mut message, asked);
+        Some(link)
     }
 
     /// Goes to the master of the first slot, though nobody has asked for it yet: so it is known whether servers tell of
     /// changes to keys.
     pub(super) fn meet_one(&mut self) {
-        let (url, clock, encoder) = (&self.url, self.clock, &self.encoder);
-        let Some(place) = self.places.first().and_then(|at| self.places.get(at)) else {
-            return;
-        };
-        let (host, port) = &place.address;
-        place.used = clock.now();
-        place.link.get_or_insert_with(|| {
-            let url = url.at(host, *port);
-            Box::new(RedisLink::speaking(url, clock, encoder.clone()))
-        });
+        let now = self.clock.now();
+        if let Some(at) = self.places.first() {
+            self.link_to(at, now);
+        }
     }
 
     /// Gives a request again after a while.
@@ -78,6 +99,9 @@ impl ClusterLink {
 
     /// Goes on with what has waited long enough. Whether there was anything.
     pub(super) fn resume(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>) -> bool {
+        if self.paused.is_empty() {
+            return false;
+        }
         let now = self.clock.now();
         let mut has_gone_on = false;
         while let Some((due, number)) = self.paused.front().copied()
@@ -88,7 +112,7 @@ impl ClusterLink {
             match self.outstanding.get(number).map(|given| given.is_overtaken) {
                 Some(true) => self.tell(number, rejected(OVERTAKEN), events),
                 Some(false) if self.is_spent(number) => self.give_up(number, events),
-                Some(false) => self.give(number, None),
+                Some(false) => self.give(number),
                 None => {}
             }
         }
@@ -135,8 +159,13 @@ impl ClusterLink {
         vote: Vote,
         events: &mut Vec<LinkEvent>,
     ) {
-        let host = self.places.get(at).map(|place| place.address.0.clone());
-        let redirection = Redirection::read(&vote, &host.unwrap_or_default());
+        let redirection = match &vote {
+            Vote::Unknown(_) => {
+                let host = self.places.get(at).map(|place| place.address.0.as_str());
+                Redirection::read(&vote, host.unwrap_or_default())
+            }
+            _ => None,
+        };
         match redirection {
             Some((redirection, fault)) => self.redirect(at, number, redirection, &fault, events),
             None => {
@@ -172,8 +201,7 @@ impl ClusterLink {
         events: &mut Vec<LinkEvent>,
     ) {
         let now = self.clock.now();
-        let request = self.outstanding.get(number).map(|it| it.request.clone());
-        let Some(slot) = request.and_then(|request| self.slot_of(&request)) else {
+        let Some(slot) = self.outstanding.get(number).map(|given| given.slot) else {
             return;
         };
         let to = match &redirection {
@@ -214,7 +242,7 @@ impl ClusterLink {
     pub(super) fn give_first(&mut self, number: u64, events: &mut Vec<LinkEvent>) {
         match self.outstanding.get(number).map(|given| given.is_overtaken) {
             Some(true) => self.tell(number, rejected(OVERTAKEN), events),
-            Some(false) => self.give(number, None),
+            Some(false) => self.give(number),
             None => {}
         }
     }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 pub(super) struct Given {
     pub(super) tag: Tag,
     pub(super) request: Request,
+    pub(super) slot: u16,
     /// When it was given to the first link.
     pub(super) given: Instant,
     /// Which server has it; none if it waits for its time.
@@ -18,71 +19,98 @@ pub(super) struct Given {
     pub(super) why: Option<String>,
     /// Whether a later request of the same owner for the same lock was given since.
     pub(super) is_overtaken: bool,
+    number: u64,
+    /// Those for the same lock between which it was given.
+    before: Option<u64>,
+    behind: Option<u64>,
 }
 
-/// All of them, by numbers of their own.
+/// All of them, by numbers of their own: a place among them, and behind it a count, so that none has the number of another
+/// that was in its place.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
-    next: u64,
-    all: HashMap<u64, Given>,
-    /// Those for one lock, in the order in which they were given.
-    by_lock: HashMap<u64, Vec<u64>>,
+    count: u64,
+    all: Vec<Option<Given>>,
+    free: Vec<usize>,
+    /// The last one for each lock.
+    last: HashMap<u64, u64>,
 }
 
 impl Outstanding {
-    /// Adds a request. Tells its number, and which server has an earlier one of the same owner for the same lock.
+    /// Adds a request, which is for a key of this slot. Tells its number, and which server has an earlier one of the same owner
+    /// for the same lock.
     ///
     /// Argument S5: a release must not act before the acquire that it takes back. Where that is on its way, it goes the same
     /// way, behind it; and an acquire that has not acted until then never does.
     pub(super) fn add(
         &mut self,
         tag: Tag,
-        request: &Request,
+        (request, slot): (&Request, u16),
         given: Instant,
     ) -> (u64, Option<usize>) {
-        let number = self.next;
-        self.next += 1;
-        let mut way = None;
-        let line = self
-            .by_lock
-            .entry(request.resource().fingerprint())
-            .or_default();
-        for earlier in line.iter() {
-            if let Some(earlier) = self.all.get_mut(earlier)
-                && are_of_one_owner(&earlier.request, request)
-            {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() - 1
+        });
+        let number = ((place as u64) << COUNTED) | (self.count & COUNTS);
+        self.count += 1;
+        let before = self.last.insert(request.resource().fingerprint(), number);
+        let (mut way, mut next) = (None, before);
+        while let Some(earlier) = next.and_then(|earlier| self.get(earlier)) {
+            if are_of_one_owner(&earlier.request, request) {
                 earlier.is_overtaken = true;
-                way = earlier.at.or(way);
+                way = way.or(earlier.at);
             }
+            next = earlier.before;
         }
-        line.push(number);
-        self.all.insert(
+        if let Some(before) = before.and_then(|before| self.get(before)) {
+            before.behind = Some(number);
+        }
+        let given = Given {
+            tag,
+            request: request.clone(),
+            slot,
+            given,
+            at: None,
+            tries: 0,
+            why: None,
+            is_overtaken: false,
             number,
-            Given {
-                tag,
-                request: request.clone(),
-                given,
-                at: None,
-                tries: 0,
-                why: None,
-                is_overtaken: false,
-            },
-        );
+            before,
+            behind: None,
+        };
+        if let Some(free) = self.all.get_mut(place) {
+            *free = Some(given);
+        }
         (number, way)
     }
 
     pub(super) fn get(&mut self, number: u64) -> Option<&mut Given> {
-        self.all.get_mut(&number)
+        let given = self.all.get_mut(place_of(number))?.as_mut();
+        given.filter(|given| given.number == number)
     }
 
     /// Takes a request out, which is answered.
     pub(super) fn take(&mut self, number: u64) -> Option<Given> {
-        let given = self.all.remove(&number)?;
-        let lock = given.request.resource().fingerprint();
-        if let Some(line) = self.by_lock.get_mut(&lock) {
-            line.retain(|other| *other != number);
-            if line.is_empty() {
-                self.by_lock.remove(&lock);
+        let place = place_of(number);
+        let given = self.all.get_mut(place)?;
+        let given = given.take_if(|given| given.number == number)?;
+        self.free.push(place);
+        if let Some(before) = given.before.and_then(|before| self.get(before)) {
+            before.behind = given.behind;
+        }
+        match given.behind {
+            Some(behind) => {
+                if let Some(behind) = self.get(behind) {
+                    behind.before = given.before;
+                }
+            }
+            None => {
+                let lock = given.request.resource().fingerprint();
+                match given.before {
+                    Some(before) => self.last.insert(lock, before),
+                    None => self.last.remove(&lock),
+                };
             }
         }
         Some(given)
@@ -90,20 +118,27 @@ impl Outstanding {
 
     /// The numbers of those that a server has, or of all, in the order in which they were given.
     pub(super) fn numbers(&self, at: Option<usize>) -> Vec<u64> {
-        let those = self
-            .all
-            .iter()
-            .filter(|(_, given)| at.is_none() || given.at == at);
-        let mut numbers: Vec<_> = those.map(|(number, _)| *number).collect();
-        numbers.sort_unstable();
+        let those = self.all.iter().flatten();
+        let those = those.filter(|given| at.is_none() || given.at == at);
+        let mut numbers: Vec<_> = those.map(|given| given.number).collect();
+        numbers.sort_unstable_by_key(|number| number & COUNTS);
         numbers
     }
 
     /// When the first of those was given that a server has.
     pub(super) fn oldest(&self, at: usize) -> Option<Instant> {
-        let those = self.all.values().filter(|given| given.at == Some(at));
+        let those = self.all.iter().flatten();
+        let those = those.filter(|given| given.at == Some(at));
         those.map(|given| given.given).min()
     }
+}
+
+/// A number ends in so many bits of the count: more requests than a process makes.
+const COUNTED: u32 = 44;
+const COUNTS: u64 = (1 << COUNTED) - 1;
+
+fn place_of(number: u64) -> usize {
+    usize::try_from(number >> COUNTED).unwrap_or(usize::MAX)
 }
 
 /// Whether both may act on the same key of the same lock.
@@ -165,7 +200,7 @@ mod tests {
     }
 
     fn add(outstanding: &mut Outstanding, request: &Request) -> (u64, Option<usize>) {
-        outstanding.add(tag_of(9), request, Instant::ORIGIN)
+        outstanding.add(tag_of(9), (request, 0), Instant::ORIGIN)
     }
 
     #[test]
@@ -215,6 +250,37 @@ mod tests {
             assert_eq!(number_of(tag_of(number)), number);
             assert!(all.take(number).is_some() && all.take(number).is_none());
         }
-        assert!(all.by_lock.is_empty() && all.numbers(None).is_empty());
+        assert!(all.last.is_empty() && all.numbers(None).is_empty());
+        assert_eq!(all.free.len(), all.all.len());
+    }
+
+    #[test]
+    fn a_place_that_is_taken_again_has_another_number_and_its_order() {
+        let mut all = Outstanding::default();
+        let [first, second] = [(); 2].map(|()| add(&mut all, &acquire("us")).0);
+        assert!(all.take(first).is_some());
+        let (third, _) = add(&mut all, &acquire("us"));
+        assert_eq!(place_of(third), place_of(first));
+        assert!(all.get(first).is_none() && all.take(first).is_none());
+        assert_eq!(all.numbers(None), [second, third]);
+    }
+
+    #[test]
+    fn each_that_is_answered_leaves_the_others_of_its_lock_in_their_order() {
+        for answered in 0..3 {
+            let mut all = Outstanding::default();
+            let names = ["a", "b", "c"];
+            let numbers = names.map(|name| add(&mut all, &acquire(name)).0);
+            for (number, at) in numbers.into_iter().zip([10, 11, 12]) {
+                all.get(number).expect("it is there").at = Some(at);
+            }
+            assert!(all.take(numbers[answered]).is_some());
+            for (place, name) in names.into_iter().enumerate() {
+                let way = (place != answered).then_some(10 + place);
+                let (number, found) = add(&mut all, &release(name));
+                assert_eq!(found, way, "{name}, when {answered} was answered");
+                assert!(all.take(number).is_some());
+            }
+        }
     }
 }

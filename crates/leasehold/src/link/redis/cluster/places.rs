@@ -1,6 +1,9 @@
 //! The servers of a cluster that are known, and which of them keeps which slot.
 
-use super::slots::{SLOTS, ServerAddress, SlotMap};
+use super::{
+    notifiers::{LinkNotifier, LinkPoller},
+    slots::{SLOTS, ServerAddress, SlotMap},
+};
 use crate::link::redis::{RedisLink, url::host_port};
 use leasehold_core::Instant;
 
@@ -9,6 +12,8 @@ pub(super) struct ClusterServer {
     pub(super) address: ServerAddress,
     /// The connection, if it was needed.
     pub(super) link: Option<Box<RedisLink>>,
+    /// Says that the connection wants to be polled.
+    pub(super) notifier: LinkNotifier,
     /// Whether it can be asked.
     pub(super) is_up: bool,
     /// When it was last needed.
@@ -16,6 +21,8 @@ pub(super) struct ClusterServer {
 }
 
 pub(super) struct Places {
+    /// Who polls the connections of all.
+    pub(super) poller: LinkPoller,
     all: Vec<ClusterServer>,
     /// The number of the server of each slot; none if nobody is known to keep it.
     owners: Vec<Option<u16>>,
@@ -24,6 +31,7 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn nowhere() -> Self {
         Self {
+            poller: LinkPoller::default(),
             all: Vec::new(),
             owners: vec![None; usize::from(SLOTS)],
         }
@@ -64,6 +72,7 @@ impl Places {
             self.all.push(ClusterServer {
                 address: address.clone(),
                 link: None,
+                notifier: self.poller.notifier(),
                 is_up: false,
                 used: now,
             });

@@ -19,7 +19,11 @@ pub(super) fn slot_of_all<'a>(
     resource: &'a Resource,
     key: impl Fn(&'a str) -> std::borrow::Cow<'a, str>,
 ) -> Option<u16> {
-    let mut slots = resource.names().map(|name| slot_of(key(name).as_bytes()));
+    let slot = |name| slot_of(key(name).as_bytes());
+    if !resource.is_several() {
+        return Some(slot(resource.as_str()));
+    }
+    let mut slots = resource.names().map(slot);
     let first = slots.next()?;
     slots.all(|slot| slot == first).then_some(first)
 }
@@ -36,17 +40,26 @@ fn tag(key: &[u8]) -> &[u8] {
 
 /// CRC-16 as XMODEM has it.
 fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc, byte| {
-        (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
-            let shifted = crc << 1;
-            if crc & 0x8000 == 0 {
-                shifted
-            } else {
-                shifted ^ 0x1021
-            }
-        })
+    bytes.iter().fold(0, |crc: u16, byte| {
+        let [high, low] = crc.to_be_bytes();
+        (u16::from(low) << 8) ^ OF_BYTES[usize::from(high ^ byte)]
     })
 }
+
+/// That of each byte alone.
+const OF_BYTES: [u16; 256] = {
+    let (mut all, mut byte): (_, u16) = ([0; 256], 0);
+    while byte < 256 {
+        let (mut crc, mut bit) = (byte << 8, 0);
+        while bit < 8 {
+            crc = (crc << 1) ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 };
+            bit += 1;
+        }
+        all[byte as usize] = crc;
+        byte += 1;
+    }
+    all
+};
 
 /// What a server tells of its cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
