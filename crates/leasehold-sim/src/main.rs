@@ -65,7 +65,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::List) => {
-            for scenario in Scenario::all() {
+            for scenario in Scenario::named() {
                 println!("{:<24} {}", scenario.name, scenario.about);
             }
             ExitCode::SUCCESS

@@ -7,6 +7,7 @@
 use crate::{check::Property, rng::Rng, setting::Setting};
 
 mod broken;
+mod crowd;
 mod fair;
 mod forgetful;
 mod grouped;
@@ -42,6 +43,7 @@ pub(crate) enum Law {
 }
 
 impl Scenario {
+    /// Those that many seeds are worth.
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
         let all = lawful::ALL
             .iter()
@@ -62,7 +64,12 @@ impl Scenario {
     }
 
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
-        Self::all().find(|scenario| scenario.name == name)
+        Self::named().find(|scenario| scenario.name == name)
+    }
+
+    /// Also those that are run by their name alone, since a world of theirs takes as long as thousands of others.
+    pub(crate) fn named() -> impl Iterator<Item = &'static Self> {
+        Self::all().chain(&crowd::ALL)
     }
 
     /// Whether its nodes run the scripts. Such a world takes as long as several others.

@@ -46,20 +46,25 @@ impl Waits {
     }
 
     pub(crate) const fn queues(&self, client: usize) -> bool {
-        self.queues & (1 << client) != 0
+        has(self.queues, client)
     }
 
     pub(crate) const fn asks_one_first(&self, client: usize) -> bool {
-        self.one_first & (1 << client) != 0
+        has(self.one_first, client)
     }
 
     pub(crate) const fn is_fair(&self, client: usize) -> bool {
-        self.fair & (1 << client) != 0
+        has(self.fair, client)
     }
 
     pub(crate) const fn tells(&self, node: usize) -> bool {
         self.tells & (1 << node) != 0
     }
+}
+
+/// Beyond the number of bits it begins anew.
+const fn has(bits: u32, client: usize) -> bool {
+    bits & (1 << (client % 32)) != 0
 }
 
 /// Every client, or every node.

@@ -459,22 +459,18 @@ fn drift_ppm(setting: &Setting, rng: &mut Rng) -> i64 {
 }
 
 fn label(client: usize, generation: u32) -> [u8; 6] {
-    let [a, b, c, d] = generation.to_be_bytes();
-    [
-        b'@',
-        u8::try_from(client).expect("a few clients"),
-        a,
-        b,
-        c,
-        d,
-    ]
+    let client = u16::try_from(client).expect("thousands of clients at most");
+    let ([a, b], [none, c, d, e]) = (client.to_be_bytes(), generation.to_be_bytes());
+    assert_eq!(none, 0, "a process is started again a few times");
+    [b'@', a, b, c, d, e]
 }
 
 /// Which client, and which of its processes, signed a key; none if it was another program.
 pub(crate) fn signer(owner: &Owner) -> Option<(usize, u32)> {
-    let [random @ .., b'@', client, a, b, c, d] = owner.as_bytes() else {
+    let [random @ .., b'@', a, b, c, d, e] = owner.as_bytes() else {
         return None;
     };
     let is_ours = random.len() == 20 || owner.permit().is_some();
-    is_ours.then(|| (usize::from(*client), u32::from_be_bytes([*a, *b, *c, *d])))
+    let client = u16::from_be_bytes([*a, *b]);
+    is_ours.then(|| (client.into(), u32::from_be_bytes([0, *c, *d, *e])))
 }
