@@ -95,12 +95,12 @@ usage: cargo xtask bench [--quick] [--rounds N] [--workload NAME]... [--peers] [
   --quick          fewer rounds, shorter ones: below five minutes, good for a first look
   --rounds N       so many rounds; 9 by default, 3 with --quick
   --workload NAME  only this one: latency, several, readers, permits, throughput, instructions, sent, tasks, processes, faults,
-                   held, names, herd, wake, expiry, peers; may be repeated
+                   held, names, herd, wake, expiry, clusters, clients, peers; may be repeated
   --peers          libraries of other languages as well, which npm, pip and go install: workload peers
   --against COMMIT the library of that commit as well, which is built below target/against: the two take turns, subject by
                    subject, and what is told, and written into docs/PERFORMANCE.md, is the differences
   --json FILE      every value of every round
-  --write-docs     the results into docs/PERFORMANCE.md and docs/bench/
+  --write-docs     the results into docs/PERFORMANCE.md, docs/SCALE.md and docs/bench/
 
 Charts and a copy of the values are written to target/bench/. The exit code says whether everything could be run, not
 whether it was fast: 0 if so, 1 if not, 2 if the arguments make no sense.";

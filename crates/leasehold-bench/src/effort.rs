@@ -20,6 +20,10 @@ pub(crate) struct Effort {
     /// Locks before and after a fault.
     pub(crate) faulty: usize,
     pub(crate) leases: usize,
+    /// That one manager holds, where only the nodes are looked at.
+    pub(crate) many_leases: usize,
+    /// That want nothing.
+    pub(crate) clients: usize,
     pub(crate) hold: Duration,
     /// That are locked and released once.
     pub(crate) names: usize,
@@ -38,6 +42,8 @@ impl Effort {
         contention: Duration::from_millis(1_500),
         faulty: 200,
         leases: 2_000,
+        many_leases: 10_000,
+        clients: 50,
         hold: Duration::from_secs(5),
         names: 200_000,
         wakes: 6,
@@ -53,6 +59,8 @@ impl Effort {
         contention: Duration::from_secs(3),
         faulty: 600,
         leases: 10_000,
+        many_leases: 100_000,
+        clients: 500,
         hold: Duration::from_secs(10),
         names: 1_000_000,
         wakes: 12,

@@ -41,7 +41,7 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use workload::Workload;
+use workload::{ON_SCALE, Workload};
 
 /// Any error ends a workload, and is told.
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -128,7 +128,7 @@ fn bench(args: &Args) -> Fallible<bool> {
         println!("{}\n({:.0?})\n", report.markdown(), started.elapsed());
         reports.push(report);
     }
-    let (met, all) = count(&reports);
+    let (met, all) = count(&reports.iter().collect::<Vec<_>>());
     println!("{met} of {all} bars were met.");
     write(args, &conditions, &reports)?;
     Ok(reports.iter().all(|report| report.failure.is_none()))
@@ -158,7 +158,7 @@ fn measure(workload: &'static Workload, effort: &Effort) -> Report {
     }
 }
 
-fn count(reports: &[Report]) -> (usize, usize) {
+fn count(reports: &[&Report]) -> (usize, usize) {
     let verdicts = || reports.iter().flat_map(|report| &report.verdicts);
     (
         verdicts().filter(|verdict| verdict.is_met()).count(),
@@ -180,18 +180,31 @@ fn write(args: &Args, conditions: &Conditions, reports: &[Report]) -> Fallible<(
     if args.writes_docs {
         let docs = root().join("docs");
         charts(&docs.join("bench"), reports)?;
-        let mut text = conditions.markdown();
-        let (met, all) = count(reports);
-        text += &format!("\n{met} of {all} bars were met.\n");
-        for report in reports {
-            let (title, name) = (report.workload.title, report.workload.name);
-            text += &format!("\n{}\n![{title}](bench/{name}.svg)\n", report.markdown());
+        let is_on_scale = |report: &&Report| ON_SCALE.contains(&report.workload.name);
+        let (scale, performance): (Vec<_>, Vec<_>) = reports.iter().partition(is_on_scale);
+        if !performance.is_empty() {
+            let page = docs.join("PERFORMANCE.md");
+            let costs = costs::markdown(conditions, reports);
+            let text = told(conditions, &performance);
+            page::write(&page, &[("costs", &costs), ("bench", &text)])?;
         }
-        let page = docs.join("PERFORMANCE.md");
-        let costs = costs::markdown(conditions, reports);
-        page::write(&page, &[("costs", &costs), ("bench", &text)])?;
+        if !scale.is_empty() {
+            let text = told(conditions, &scale);
+            page::write(&docs.join("SCALE.md"), &[("scale", &text)])?;
+        }
     }
     Ok(())
+}
+
+fn told(conditions: &Conditions, reports: &[&Report]) -> String {
+    let mut text = conditions.markdown();
+    let (met, all) = count(reports);
+    text += &format!("\n{met} of {all} bars were met.\n");
+    for report in reports {
+        let (title, name) = (report.workload.title, report.workload.name);
+        text += &format!("\n{}\n![{title}](bench/{name}.svg)\n", report.markdown());
+    }
+    text
 }
 
 fn charts(folder: &Path, reports: &[Report]) -> Fallible<()> {

@@ -1,6 +1,8 @@
 //! What can be measured.
 
 mod bars;
+mod clients;
+mod clusters;
 mod expiry;
 mod faults;
 pub(crate) mod held;
@@ -43,7 +45,7 @@ impl fmt::Debug for Workload {
 }
 
 /// All of them, in the order in which they are run.
-pub(crate) static WORKLOADS: [Workload; 17] = [
+pub(crate) static WORKLOADS: [Workload; 19] = [
     Workload {
         name: "latency",
         title: "One task",
@@ -209,6 +211,28 @@ pub(crate) static WORKLOADS: [Workload; 17] = [
         bars: bars::expiry,
     },
     Workload {
+        name: ON_SCALE[0],
+        title: "Clusters as nodes",
+        about: "Plain locks on three nodes: three servers, and three Redis Clusters each, of so many masters without replicas. One task, \
+                and 64, lock and unlock new keys that nobody else wants. The processor time of a node is that of all its \
+                servers, with what they do for themselves. Calculated: the locks of a second if each server had a core of its own, \
+                and did nothing but that.",
+        headline: "cycle p50 µs",
+        references: &[clusters::SERVERS],
+        run: clusters::run,
+        bars: bars::clusters,
+    },
+    Workload {
+        name: ON_SCALE[1],
+        title: "Many leases, many clients",
+        about: "One manager holds leases with a TTL of 30 s for that long, so each is extended three times. Then so many managers have \
+                locked once, and want nothing.",
+        headline: "node bytes/lease",
+        references: &[],
+        run: clients::run,
+        bars: bars::clients,
+    },
+    Workload {
         name: PEERS,
         title: "Other languages, one task",
         about: "As with one task, by libraries of other languages, each in its own process and by its own clock.",
@@ -218,6 +242,9 @@ pub(crate) static WORKLOADS: [Workload; 17] = [
         bars: |_| bars::peers(),
     },
 ];
+
+/// Those that docs/SCALE.md tells of, and not docs/PERFORMANCE.md.
+pub(crate) const ON_SCALE: [&str; 2] = ["clusters", "clients"];
 
 /// The one that is measured only if it is asked for: it installs packages.
 pub(crate) const PEERS: &str = "peers";

@@ -47,6 +47,7 @@ mod tests {
             ("COMPARE.md", &["interop", "fifteen", "commands"][..]),
             ("PERFORMANCE.md", &["costs", "bench", "against"]),
             ("SAFETY.md", &["model"]),
+            ("SCALE.md", &["scale"]),
         ] {
             let page = fs::read_to_string(crate::root().join("docs").join(file)).unwrap();
             for part in parts {

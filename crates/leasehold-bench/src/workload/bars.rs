@@ -1,6 +1,7 @@
 //! What leasehold is to reach in each workload.
 
 use super::{
+    clusters,
     peers::PEERS,
     permits,
     readers::{MUTEX, MUTEXES, READ, READS, WHO, WRITER},
@@ -104,6 +105,31 @@ pub(super) fn sent() -> Vec<Bar> {
     let both = ["5 nodes, 1 task", "5 nodes, 64 tasks"].into_iter();
     both.flat_map(|setting| OURS.map(|who| Bar::new(setting, who, "commands/cycle").at_most(10.1)))
         .collect()
+}
+
+pub(super) fn clusters(effort: &Effort) -> Vec<Bar> {
+    let lone = Bar::new(clusters::ONE_TASK, clusters::THREE, "cycle p50 µs");
+    let most = match effort.is_quick {
+        true => clusters::THREE,
+        false => clusters::FOUR,
+    };
+    let flat = |setting, figure| {
+        Bar::new(setting, most, figure)
+            .over(clusters::ONE)
+            .at_most(1.1)
+    };
+    vec![
+        lone.over(clusters::SERVERS).at_most(1.25),
+        flat(clusters::ONE_TASK, clusters::INSTRUCTIONS),
+        flat(clusters::MANY_TASKS, clusters::INSTRUCTIONS),
+        flat(clusters::MANY_TASKS, clusters::CLIENT),
+    ]
+}
+
+pub(super) fn clients(effort: &Effort) -> Vec<Bar> {
+    let setting = format!("3 nodes, {} leases", effort.many_leases);
+    OURS.map(|who| Bar::new(&setting, who, "lost").at_most(0.0))
+        .to_vec()
 }
 
 pub(super) fn votes() -> Vec<Bar> {

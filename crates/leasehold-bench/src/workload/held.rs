@@ -104,7 +104,11 @@ pub(crate) fn hold(
 }
 
 /// So many leases, by the tasks that took them.
-async fn take(manager: &Arc<Locker>, prefix: &str, leases: usize) -> Fallible<Vec<Vec<Held>>> {
+pub(super) async fn take(
+    manager: &Arc<Locker>,
+    prefix: &str,
+    leases: usize,
+) -> Fallible<Vec<Vec<Held>>> {
     let mut taking = JoinSet::new();
     for task in 0..TASKS {
         let (manager, prefix) = (Arc::clone(manager), prefix.to_owned());
@@ -123,12 +127,12 @@ async fn take(manager: &Arc<Locker>, prefix: &str, leases: usize) -> Fallible<Ve
     Ok(held)
 }
 
-fn lost(held: &[Vec<Held>]) -> usize {
+pub(super) fn lost(held: &[Vec<Held>]) -> usize {
     let held = held.iter().flatten();
     held.filter(|held| !held.is_valid()).count()
 }
 
-async fn give_back(held: Vec<Vec<Held>>) {
+pub(super) async fn give_back(held: Vec<Vec<Held>>) {
     let mut giving: JoinSet<()> = held.into_iter().flatten().map(Held::release).collect();
     while giving.join_next().await.is_some() {}
 }

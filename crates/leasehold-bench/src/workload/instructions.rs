@@ -10,7 +10,7 @@ use crate::{
     subject::{self, BARE, Locker, Subject},
     valgrind::{self, Count},
 };
-use leasehold_servers::{ServerSet, skip};
+use leasehold_servers::skip;
 use std::{fmt::Write, sync::Arc};
 use tokio::task::JoinSet;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
             let setting = super::nodes_and_tasks(nodes, tasks);
             for round in 0..effort.counts {
                 for name in rotated(round, &subjects) {
-                    let count = per_cycle(&servers, name, tasks)?;
+                    let count = per_cycle(&servers.nodes(), name, tasks)?;
                     let mut add = |figure, value| ledger.add(&setting, name, figure, value);
                     add("instructions/cycle", count.instructions);
                     add("allocations/cycle", count.allocations);
@@ -43,10 +43,11 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     Ok(())
 }
 
-fn per_cycle(servers: &ServerSet, name: &str, tasks: usize) -> Fallible<Count> {
+/// The nodes stand there with commas between them.
+pub(super) fn per_cycle(nodes: &str, name: &str, tasks: usize) -> Fallible<Count> {
     let count = |cycles: usize| {
         let [tasks, cycles] = [tasks, cycles].map(|number| number.to_string());
-        valgrind::count(&["cycles", name, &tasks, &cycles, &servers.nodes()])
+        valgrind::count(&["cycles", name, &tasks, &cycles, nodes])
     };
     Ok((count(LONG)? - count(SHORT)?) / (LONG - SHORT) as f64)
 }

@@ -58,7 +58,7 @@ enum Runner<'a> {
     Manager(&'a (Subject, Locker)),
 }
 
-fn note(ledger: &mut Ledger, setting: &str, subject: &str, mut cycles: Cycles) {
+pub(super) fn note(ledger: &mut Ledger, setting: &str, subject: &str, mut cycles: Cycles) {
     for (figure, sample) in [
         ("acquire", &mut cycles.acquires),
         ("cycle", &mut cycles.cycles),

@@ -68,7 +68,7 @@ fn note(
     add("cycle p99 µs", cycles.percentile(0.99));
 }
 
-async fn all(manager: &Arc<Locker>, tasks: usize, window: Duration) -> Fallible<Sample> {
+pub(super) async fn all(manager: &Arc<Locker>, tasks: usize, window: Duration) -> Fallible<Sample> {
     let end = Moment::now().plus(window);
     let mut working = JoinSet::new();
     for task in 0..tasks {

@@ -21,7 +21,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
     let runtime = super::runtime(2)?;
     for nodes in [1, 5] {
         let servers = runtime.block_on(subject::servers(nodes))?;
-        if processor_time(&servers).is_none() {
+        if processor_time(servers.iter()).is_none() {
             skip(
                 "this system does not tell the processor time of other programs, so that of votes is not measured",
             );
@@ -39,7 +39,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
                 let mut spent = Duration::ZERO;
                 for part in 0..PARTS {
                     let prefix = format!("{name}:{round}:{part}");
-                    let before = processor_time(&servers);
+                    let before = processor_time(servers.iter());
                     let mut held = Vec::new();
                     match runner {
                         None => bare(&servers, &prefix)?,
@@ -47,7 +47,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
                     }
                     // A quorum does not wait for the last node.
                     rest(SETTLED);
-                    let after = processor_time(&servers);
+                    let after = processor_time(servers.iter());
                     spent += after
                         .zip(before)
                         .map_or(Duration::ZERO, |(after, before)| after - before);
@@ -119,7 +119,9 @@ fn bare(servers: &ServerSet, prefix: &str) -> Fallible<()> {
 }
 
 /// What all of them have used.
-fn processor_time(servers: &ServerSet) -> Option<Duration> {
+pub(super) fn processor_time<'a>(
+    servers: impl IntoIterator<Item = &'a Server>,
+) -> Option<Duration> {
     let of = |server: &Server| {
         let told = fs::read_to_string(format!("/proc/{}/schedstat", server.pid()?)).ok()?;
         told.split(' ')
@@ -128,7 +130,7 @@ fn processor_time(servers: &ServerSet) -> Option<Duration> {
             .ok()
             .map(Duration::from_nanos)
     };
-    servers.iter().map(of).sum()
+    servers.into_iter().map(of).sum()
 }
 
 const SUBJECTS: [Subject; 2] = [Subject::Plain, Subject::Fenced];
