@@ -202,7 +202,7 @@ impl fmt::Display for ConfigError {
             Self::NoTries => out.write_str("zero tries cannot acquire anything; give at least one"),
             Self::NoTime { option } => no_time(out, option),
             Self::Timeout { timeout } => no_timeout(out, *timeout),
-            Self::Holds { least, most } => crossed(out, "min_hold", *least, "max_hold", *most),
+            Self::Holds { least, most } => crossed(out, SHORTEST_HOLD, *least, LONGEST_HOLD, *most),
             Self::Period { period } => no_period(out, *period),
             Self::OnceTogether => out.write_str(ONCE_TOGETHER),
             Self::Unfair => unfair(out),
@@ -374,8 +374,10 @@ impl Error for ConfigError {
 }
 
 const FENCED_CLUSTER: &str = "on which locks with fencing tokens are not kept: a script reaches one slot, and the counters and the \
-                              memory of the restart guard are one hash for all locks of a node; build the manager with \
-                              `build_plain`, or give single masters (redis://)";
+                              memory of the restart guard are one hash for all locks of a node; give single masters \
+                              (redis://), or have a program ask for plain locks there (`build_plain`)";
+const SHORTEST_HOLD: &str = "the shortest time for which the lock is held (min_hold)";
+const LONGEST_HOLD: &str = "the longest (max_hold)";
 const FORGETFUL_OWNERS: &str =
     "the owner source does not keep all of the random bytes; put labels behind them";
 const PLAIN_READERS: &str = "plain locks have no readers: their nodes keep one holder for each name, and no queue of those who \
