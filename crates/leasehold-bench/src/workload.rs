@@ -213,8 +213,8 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
     Workload {
         name: ON_SCALE[0],
         title: "Clusters as nodes",
-        about: "Plain locks on three nodes: three servers, and three Redis Clusters each, of so many masters without replicas. One task, \
-                and 64, lock and unlock new keys that nobody else wants. The processor time of a node is that of all its \
+        about: "Plain locks on three nodes: three servers, and three Redis Clusters each, of so many masters without replicas. One task \
+                locks and unlocks one name again and again, and new ones; then 64 do new ones. Nobody else wants them. The processor time of a node is that of all its \
                 servers, with what they do for themselves. Calculated: the locks of a second if each server had a core of its own, \
                 and did nothing but that.",
         headline: "cycle p50 µs",

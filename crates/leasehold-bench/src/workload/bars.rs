@@ -108,7 +108,7 @@ pub(super) fn sent() -> Vec<Bar> {
 }
 
 pub(super) fn clusters(effort: &Effort) -> Vec<Bar> {
-    let lone = Bar::new(clusters::ONE_TASK, clusters::THREE, "cycle p50 µs");
+    let lone = Bar::new(clusters::ONE_NAME, clusters::THREE, "cycle p50 µs");
     let most = match effort.is_quick {
         true => clusters::THREE,
         false => clusters::FOUR,

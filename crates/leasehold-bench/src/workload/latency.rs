@@ -72,9 +72,18 @@ pub(super) fn note(ledger: &mut Ledger, setting: &str, subject: &str, mut cycles
 
 /// Locks and unlocks new keys, one after the other.
 pub(crate) async fn cycles(manager: &Locker, count: usize) -> Fallible<Cycles> {
+    cycles_of(manager, count, |number| format!("lone:{number}")).await
+}
+
+/// The same with names of one's own.
+pub(super) async fn cycles_of(
+    manager: &Locker,
+    count: usize,
+    name: impl Fn(usize) -> String,
+) -> Fallible<Cycles> {
     let mut cycles = Cycles::default();
     for number in 0..count {
-        let name = format!("lone:{number}");
+        let name = name(number);
         let started = Moment::now();
         let held = manager.acquire(&name).await?;
         cycles.acquires.push(started.elapsed());
