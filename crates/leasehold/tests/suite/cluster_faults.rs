@@ -100,6 +100,39 @@ fn a_dead_master_costs_the_locks_of_its_slots_until_a_replica_takes_its_place() 
 }
 
 #[test]
+fn who_wants_nothing_asks_nobody_and_finds_a_new_master_when_it_wants_something() {
+    let cluster = cluster(3, 1);
+    let manager = manager([cluster.url()], 2_000 * MS);
+    assert!(acquire(&manager, "r").is_ok());
+    let clock = Clock::system();
+    eventually("nobody is asked for longer than a watch takes", || {
+        let (before, since) = (questions(&cluster), clock.now());
+        eventually("that is over", || {
+            clock.now().saturating_since(since) > 2_500 * MS
+        });
+        questions(&cluster) == before
+    });
+    let hung = keeper(&cluster, "r");
+    cluster[hung].pause().expect("it runs");
+    cluster
+        .take_over(cluster.replica_of(hung))
+        .expect("it agrees");
+    eventually("its successor is asked", || acquire(&manager, "r").is_ok());
+    cluster[hung].resume().expect("it is there");
+}
+
+/// How often all servers were asked where slots are.
+fn questions(cluster: &RedisCluster) -> u64 {
+    let of = |server: &Server| {
+        let told = server.command(&["INFO", "commandstats"]).ok()?;
+        let mut lines = told.text()?.lines();
+        let calls = lines.find_map(|line| line.strip_prefix("cmdstat_cluster|slots:calls="))?;
+        calls.split(',').next()?.parse::<u64>().ok()
+    };
+    cluster.iter().filter_map(of).sum()
+}
+
+#[test]
 fn a_cluster_that_elects_a_successor_by_itself_goes_on_with_it() {
     require_server();
     let started = RedisCluster::start_with(3, 1, |builder| {

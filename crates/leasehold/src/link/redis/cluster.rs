@@ -14,7 +14,8 @@
 //!   leave alone.
 //!
 //! `giving` chooses, and deals with redirections, which `redirection` reads. `slots` knows which slot a key is in, `places` the
-//! servers and what each of them keeps, and `watch` asks once a second where the slots are: a master that hangs redirects nobody.
+//! servers and what each of them keeps, and `watch` asks once a second where the slots are, while
+//! requests are under way: a master that hangs redirects nobody.
 //! By its one of the `notifiers` each link says that it wants to be polled: the others are not.
 
 mod giving;
@@ -255,10 +256,10 @@ impl ClusterLink {
     /// Goes one step on, as far as `limit` events. Whether there may be another.
     fn advance(&mut self, cx: &mut Context<'_>, events: &mut Vec<LinkEvent>, limit: usize) -> bool {
         let mut goes_on = false;
-        let (url, places) = (&self.url, &self.places);
+        let (url, places, is_busy) = (&self.url, &self.places, !self.outstanding.is_empty());
         let watch = self
             .watch
-            .get_or_insert_with(|| ClusterWatch::begin(url, places.addresses()));
+            .get_or_insert_with(|| ClusterWatch::begin(url, places.addresses(), is_busy));
         if self.notifier.take()
             && let Poll::Ready(told) = watch.poll(&mut self.notifier.context())
         {
@@ -308,6 +309,9 @@ impl Link for ClusterLink {
                 return;
             }
         };
+        if self.outstanding.is_empty() {
+            self.set_busy(true);
+        }
         let (number, way) = self.outstanding.add(tag, (request, slot), given);
         match self.state {
             ClusterState::Up => self.pass(message, number, way),

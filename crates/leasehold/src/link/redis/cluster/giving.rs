@@ -84,6 +84,12 @@ impl ClusterLink {
         self.hurry();
     }
 
+    pub(super) fn set_busy(&self, is_busy: bool) {
+        if let Some(watch) = &self.watch {
+            watch.set_busy(is_busy);
+        }
+    }
+
     pub(super) fn hurry(&self) {
         if let Some(watch) = &self.watch {
             watch.hurry();
@@ -94,6 +100,9 @@ impl ClusterLink {
     pub(super) fn tell(&mut self, number: u64, vote: Vote, events: &mut Vec<LinkEvent>) {
         if let Some(Given { tag, .. }) = self.outstanding.take(number) {
             events.push(LinkEvent::Reply(tag, vote));
+            if self.outstanding.is_empty() {
+                self.set_busy(false);
+            }
         }
     }
 

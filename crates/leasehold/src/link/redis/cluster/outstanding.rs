@@ -85,6 +85,10 @@ impl Outstanding {
         (number, way)
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.all.len() == self.free.len()
+    }
+
     pub(super) fn get(&mut self, number: u64) -> Option<&mut Given> {
         let given = self.all.get_mut(place_of(number))?.as_mut();
         given.filter(|given| given.number == number)
@@ -251,7 +255,7 @@ mod tests {
             assert!(all.take(number).is_some() && all.take(number).is_none());
         }
         assert!(all.last.is_empty() && all.numbers(None).is_empty());
-        assert_eq!(all.free.len(), all.all.len());
+        assert!(all.is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which server of a cluster keeps which slots, asked again and again.
 //!
-//! A redirection tells as well, but a master that hangs tells nothing: whoever took its place is known to the others.
+//! A redirection tells as well, but a master that hangs tells nothing: whoever took its place is known to the others. While no
+//! request is under way, nobody is asked: many clients want nothing for most of their time.
 
 use super::slots::{ServerAddress, SlotMap};
 use crate::link::redis::{
@@ -12,7 +13,10 @@ use crate::link::redis::{
     url::{RedisUrl, host_port},
 };
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -28,15 +32,16 @@ use tokio::{
 /// Somebody who asks. Ended with this value.
 pub(super) struct ClusterWatch {
     heard: UnboundedReceiver<Result<SlotMap, String>>,
-    hurry: Arc<Notify>,
+    need: Arc<Need>,
     _asking: JoinSet<()>,
 }
 
 impl ClusterWatch {
     /// Begins to ask: the servers that are known, and those of the address.
-    pub(super) fn begin(url: &RedisUrl, servers: Vec<ServerAddress>) -> Self {
+    pub(super) fn begin(url: &RedisUrl, servers: Vec<ServerAddress>, is_busy: bool) -> Self {
         let (tell, heard) = mpsc::unbounded_channel();
-        let hurry = Arc::<Notify>::default();
+        let need = Arc::<Need>::default();
+        need.set_busy(is_busy);
         let asker = Asker {
             url: url.clone(),
             servers,
@@ -44,17 +49,22 @@ impl ClusterWatch {
             epoch: 0,
         };
         let mut asking = JoinSet::new();
-        asking.spawn(asker.ask_on(Arc::clone(&hurry), tell));
+        asking.spawn(asker.ask_on(Arc::clone(&need), tell));
         Self {
             heard,
-            hurry,
+            need,
             _asking: asking,
         }
     }
 
     /// Has it asked at once.
     pub(super) fn hurry(&self) {
-        self.hurry.notify_one();
+        self.need.hurry();
+    }
+
+    /// Whether requests are under way: then it asks from time to time.
+    pub(super) fn set_busy(&self, is_busy: bool) {
+        self.need.set_busy(is_busy);
     }
 
     /// Ready with what was told, or why nobody tells.
@@ -64,6 +74,36 @@ impl ClusterWatch {
             // It ends only with this value.
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
+    }
+}
+
+/// What the asker waits for.
+#[derive(Debug, Default)]
+struct Need {
+    is_busy: AtomicBool,
+    rests: AtomicBool,
+    hurry: Notify,
+}
+
+impl Need {
+    fn hurry(&self) {
+        self.hurry.notify_one();
+    }
+
+    fn set_busy(&self, is_busy: bool) {
+        self.is_busy.store(is_busy, Ordering::SeqCst);
+        if is_busy && self.rests.swap(false, Ordering::SeqCst) {
+            self.hurry();
+        }
+    }
+
+    /// Until it is to hurry, or requests are under way. Either it sees these, or who gives them sees it rest.
+    async fn rest(&self) {
+        self.rests.store(true, Ordering::SeqCst);
+        if !self.is_busy.load(Ordering::SeqCst) {
+            self.hurry.notified().await;
+        }
+        self.rests.store(false, Ordering::SeqCst);
     }
 }
 
@@ -85,9 +125,10 @@ struct ClusterView {
 }
 
 impl Asker {
-    async fn ask_on(mut self, hurry: Arc<Notify>, tell: UnboundedSender<Result<SlotMap, String>>) {
+    async fn ask_on(mut self, need: Arc<Need>, tell: UnboundedSender<Result<SlotMap, String>>) {
         while !tell.is_closed() {
             let told = self.ask_around().await;
+            let is_known = told.is_ok();
             if let Ok(map) = &told {
                 self.servers.clone_from(&map.servers);
             }
@@ -95,7 +136,10 @@ impl Asker {
                 return;
             }
             sleep(LEAST).await;
-            drop(timeout(PERIOD, hurry.notified()).await);
+            let is_hurried = timeout(PERIOD, need.hurry.notified()).await.is_ok();
+            if is_known && !is_hurried {
+                need.rest().await;
+            }
         }
     }
 
@@ -211,6 +255,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{pin::pin, task::Waker};
 
     #[test]
     fn a_server_tells_whether_its_cluster_works_and_how_new_its_word_is() {
@@ -225,6 +270,22 @@ mod tests {
             assert_eq!(state(&Frame::Text(info.as_bytes())), expected, "{info}");
         }
         assert_eq!(state(&Frame::Error(b"NOPERM")), (true, 0));
+    }
+
+    #[test]
+    fn who_asks_rests_until_a_request_is_under_way_or_it_is_to_hurry() {
+        let need = Need::default();
+        let cx = &mut Context::from_waker(Waker::noop());
+        for wakes in [Need::hurry, |need: &Need| need.set_busy(true)] {
+            need.set_busy(false);
+            let mut rest = pin!(need.rest());
+            assert!(rest.as_mut().poll(cx).is_pending());
+            need.set_busy(false);
+            assert!(rest.as_mut().poll(cx).is_pending(), "nothing has come");
+            wakes(&need);
+            assert!(rest.as_mut().poll(cx).is_ready());
+        }
+        assert!(pin!(need.rest()).poll(cx).is_ready(), "it is under way");
     }
 
     #[test]
