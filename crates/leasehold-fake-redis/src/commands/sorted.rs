@@ -62,8 +62,13 @@ impl Step<'_> {
         self.drop_members(|member, _| members.contains(member))
     }
 
-    /// `ZRANGE key start stop [WITHSCORES]`, by places.
+    /// `ZRANGE key start stop [WITHSCORES]`, by places; or `ZRANGE key (min +inf BYSCORE`.
     pub(super) fn zrange(&mut self) -> Reply {
+        if let [option] = &self.words[4..]
+            && option.eq_ignore_ascii_case(b"BYSCORE")
+        {
+            return self.members_above();
+        }
         let with_scores = match &self.words[4..] {
             [] => false,
             [option] if option.eq_ignore_ascii_case(b"WITHSCORES") => true,
@@ -85,6 +90,21 @@ impl Step<'_> {
             [Some(Reply::Bulk((*member).clone())), score]
         });
         Reply::List(parts.flatten().collect())
+    }
+
+    fn members_above(&self) -> Reply {
+        let (Some(least), b"+inf") = (self.words[2].strip_prefix(b"("), &*self.words[3]) else {
+            return Reply::error("MODEL looks for all scores above one");
+        };
+        let (least, scores) = match (score(least), self.scores()) {
+            (Ok(least), Ok(scores)) => (least, scores),
+            (Err(wrong), _) | (_, Err(wrong)) => return wrong,
+        };
+        let above = |found: &(&Vec<u8>, &i64)| *found.1 > least;
+        let mut members: Vec<_> = scores.into_iter().flatten().filter(above).collect();
+        members.sort_by(in_order);
+        let members = members.into_iter().map(|(member, _)| member.clone());
+        Reply::List(members.map(Reply::Bulk).collect())
     }
 
     /// `ZREMRANGEBYSCORE key -inf max`.

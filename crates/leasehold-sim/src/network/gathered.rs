@@ -2,8 +2,8 @@
 //! were given.
 //!
 //! The link keeps first votes and releases until it can write, and then says the releases first and the votes behind them. A
-//! plain vote is a command of its own, and leaves before the releases that the link still keeps. Requests for one lock keep
-//! their order, and every other request leaves behind all that was given before it.
+//! plain vote is a command of its own, and leaves before the releases that the link still keeps. Requests for one lock, or for
+//! one part of a name, keep their order, and every other request leaves behind all that was given before it.
 
 use super::{Parcel, is_release};
 use crate::{client::name, time::Moment, world::World};
@@ -47,7 +47,7 @@ impl World {
         let waiting = connection.gathered;
         let Gathered { releases, votes } = waiting;
         let length = connection.requests.len();
-        let is_for_it = |sent: &Sent| sent.parcel.request.resource() == parcel.request.resource();
+        let is_for_it = |sent: &Sent| is_for_same_lock(&sent.parcel.request, &parcel.request);
         let may_wait = releases + votes > 0 && releases + votes <= length;
         // No two of a call are for one lock, and no release overtakes a vote for its lock.
         let last = || connection.requests.iter().rev();
@@ -100,10 +100,17 @@ impl World {
                 Departure::Command
             }
             Request::Acquire { place: None, .. } => Departure::Vote,
+            Request::Acquire { resource, .. } if resource.is_part() => Departure::Vote,
             Request::Release { keep: None, .. } => Departure::Release,
             _ => Departure::Last,
         }
     }
+}
+
+/// Each part of a name is a lock of its own.
+pub(super) fn is_for_same_lock(one: &Request, other: &Request) -> bool {
+    let resource = one.resource();
+    resource == other.resource() && (!resource.is_part() || one.owner() == other.owner())
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The node's end of a connection: whom the client meets there, and who answers.
 
-use super::{Parcel, gathered::Sent};
+use super::{
+    Parcel,
+    gathered::{Sent, is_for_same_lock},
+};
 use crate::{
     setting::{Guard, Twin},
     time::Moment,
@@ -62,8 +65,8 @@ impl World {
         while let Some(Sent { parcel, not_before }) =
             self.network.connections[link].requests.front()
         {
-            let resource = parcel.request.resource();
-            let is_new = requests.iter().all(|other| other.resource() != resource);
+            let is_new = |other| !is_for_same_lock(other, &parcel.request);
+            let is_new = requests.iter().all(is_new);
             let is_here = is_new && *not_before <= self.now;
             requests.push(parcel.request.clone());
             if !is_here || !self.nodes[node].takes_together(&requests) || self.rng.coin() {

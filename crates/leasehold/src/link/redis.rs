@@ -249,12 +249,12 @@ impl RedisLink {
             });
             return Ok(());
         }
+        if call.is_for_several() {
+            let asked = (tag, kind, given);
+            backlog.gather(asked, request, words, encoder, met);
+            return Ok(());
+        }
         match call {
-            Call::Vote | Call::Release => {
-                let asked = (tag, kind, given);
-                backlog.gather(asked, request.resource(), words, encoder, met);
-                return Ok(());
-            }
             Call::Set => backlog.make_way(request.resource(), encoder, met),
             _ => backlog.say_gathered(encoder, met),
         }

@@ -20,7 +20,7 @@ use super::{
     recall, rights,
     scripts::{Encoder, ServerInfo},
 };
-use gathered::Gathered;
+use gathered::Unsaid;
 use leasehold_core::{
     Fault, FaultKind, Instant, Refusal, Request, Resource, Tag, Vote,
     discovery::{Confirmation, Need},
@@ -44,10 +44,8 @@ pub(super) struct Backlog {
     left: usize,
     /// The position of the first of `bytes`.
     base: u64,
-    /// What was given and is not said: it leaves with what is given until something can be written. The releases before the
-    /// votes, among which may be those for the same locks.
-    releases_to_say: Gathered,
-    votes_to_say: Gathered,
+    /// It leaves with what is given until something can be written.
+    unsaid: Unsaid,
     votes: usize,
     releases: usize,
     locks: Locks,
@@ -356,9 +354,7 @@ impl Backlog {
 
     /// Whether anything has not left.
     pub(super) fn has_more(&self) -> bool {
-        self.left < self.bytes.len()
-            || !self.releases_to_say.is_empty()
-            || !self.votes_to_say.is_empty()
+        self.left < self.bytes.len() || !self.unsaid.is_empty()
     }
 
     /// The bytes that may leave now.
@@ -428,14 +424,12 @@ impl Backlog {
             asked: lost,
             mut asides,
             unconfirmed,
-            mut releases_to_say,
-            mut votes_to_say,
+            mut unsaid,
             ..
         } = std::mem::take(self);
         self.lives = lives;
         let untold = unconfirmed.abandon(after.clone());
-        let unsaid: Vec<_> = { releases_to_say.drain() }
-            .chain(votes_to_say.drain())
+        let unsaid: Vec<_> = { unsaid.drain() }
             .map(|waiting| (waiting.tag, Vote::Unknown(before.clone())))
             .collect();
         let lost = lost.into_iter().filter_map(move |place| {

@@ -33,14 +33,18 @@ pub(super) enum Call {
     VoteSeveral,
     /// What else is asked of such names.
     HoldSeveral,
-    /// A vote for a part of a name.
+    /// First votes for parts of one name.
+    VoteParts,
+    /// Releases of parts of one name.
+    ReleaseParts,
+    /// Another vote for a part of a name.
     VoteShare,
     /// What else is asked of a part.
     HoldShare,
 }
 
 impl Call {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 19] = [
         Self::Set,
         Self::Vote,
         Self::Votes,
@@ -56,6 +60,8 @@ impl Call {
         Self::Leave,
         Self::VoteSeveral,
         Self::HoldSeveral,
+        Self::VoteParts,
+        Self::ReleaseParts,
         Self::VoteShare,
         Self::HoldShare,
     ];
@@ -70,6 +76,12 @@ impl Call {
         }
         match request {
             Request::Leave { .. } => Self::Leave,
+            Request::Acquire { resource, .. } if resource.is_part() => Self::VoteParts,
+            Request::Release {
+                resource,
+                keep: None,
+                ..
+            } if resource.is_part() => Self::ReleaseParts,
             _ if request.resource().is_part() => match request.is_vote() {
                 true => Self::VoteShare,
                 false => Self::HoldShare,
@@ -98,7 +110,12 @@ impl Call {
 
     /// Whether one call can be for several locks.
     pub(super) const fn is_for_several(self) -> bool {
-        matches!(self, Self::Vote | Self::Votes | Self::Release)
+        matches!(self, Self::Vote | Self::Votes | Self::Release) || self.is_of_parts()
+    }
+
+    /// Whether one call can be for several parts of one name, whose keys they have in common.
+    pub(super) const fn is_of_parts(self) -> bool {
+        matches!(self, Self::VoteParts | Self::ReleaseParts)
     }
 
     /// None where a command of the node's does it.
@@ -117,8 +134,8 @@ impl Call {
             Self::Leave => Some(&LEAVE),
             Self::VoteSeveral => Some(&VOTE_SEVERAL),
             Self::HoldSeveral => Some(&HOLD_SEVERAL),
-            Self::VoteShare => Some(&VOTE_SHARE),
-            Self::HoldShare => Some(&HOLD_SHARE),
+            Self::VoteParts | Self::VoteShare => Some(&VOTE_SHARE),
+            Self::ReleaseParts | Self::HoldShare => Some(&HOLD_SHARE),
         }
     }
 
@@ -129,7 +146,7 @@ impl Call {
 
     /// Whether it is about a part of a name.
     pub(super) const fn is_of_a_share(self) -> bool {
-        matches!(self, Self::VoteShare | Self::HoldShare)
+        matches!(self, Self::VoteShare | Self::HoldShare) || self.is_of_parts()
     }
 
     /// How many keys a call for so many locks, or names, has, and how many arguments behind them.
@@ -141,6 +158,7 @@ impl Call {
             Self::Vote | Self::Takeover | Self::Repair => (2, 9),
             Self::Fair => (3, 11),
             Self::VoteShare | Self::HoldShare => (3, 12),
+            Self::VoteParts | Self::ReleaseParts => (3, 7 * locks + 5),
             Self::Transfer => (1, 3),
             Self::Raise => (2, 4),
             Self::Extend if is_fenced => (2, 6),

@@ -1,9 +1,9 @@
 -- The queue of a fair lock: `waiter ticket ends;` for each who waits, the millisecond in which its place ends last.
 -- For how many ms a place is kept, and how many there are.
 local life, most = 3000, 128
--- Those who wait but for `waiter`, in no order; its ticket, if it is among them; and the text.
-local function waiting(key, waiter, now)
-  local others, own, text = {}, nil, redis.call('GET', key) or ''
+-- Of the queue in this text, those who wait but for `waiter`, in no order; and its ticket, if it is among them.
+local function waiting(text, waiter, now)
+  local others, own = {}, nil
   for who, ticket, ends in string.gmatch(text, '(%x+) (%d+) (%d+);') do
     local left = tonumber(ends) - now
     -- A clock that was set back would keep a place for as long as it was set back.
@@ -16,15 +16,17 @@ local function waiting(key, waiter, now)
       end
     end
   end
-  return others, own, text
+  return others, own
 end
--- Writes the queue down, unless that is what is there. It goes by itself with the last of them.
-local function keep(key, queue, before)
+local function in_words(queue)
   local texts = {}
   for number, place in ipairs(queue) do
     texts[number] = place.text
   end
-  local text = table.concat(texts)
+  return table.concat(texts)
+end
+-- Writes the queue down, unless that is what is there. It goes by itself with the last of them.
+local function keep(key, text, before)
   if text == before then
     return
   end

@@ -182,18 +182,25 @@ impl<'a> CommandWords<'a> {
             return Self::of_several(wire, &parts, keys);
         }
         // How many keys are none of a lock, and how many arguments are about all locks together, and about each.
+        let is_of_a_share = is(&VOTE_SHARE) || is(&HOLD_SHARE);
         let (further, common, own) = match () {
             () if is(&VOTES) => (1, 4, 4),
             () if is(&RELEASE) && keys > 1 => (0, 0, 1),
+            () if is_of_a_share => (keys.checked_sub(1)?, 5, 7),
             () => (keys.checked_sub(1)?, 0, usize::MAX),
         };
-        let locks = keys.checked_sub(further)?;
+        let locks = match is_of_a_share {
+            // Parts of one name have its keys in common.
+            true => parts.left?.checked_sub(keys + common)? / own,
+            false => keys.checked_sub(further)?,
+        };
         let before = locks.checked_sub(1 + usize::from(behind))?;
-        for _ in 0..before {
+        let keys_before = if is_of_a_share { 0 } else { before };
+        for _ in 0..keys_before {
             parts.next()?;
         }
         let key = parts.place(wire)?;
-        let to_skip = keys - before - 1 + common + own.saturating_mul(before);
+        let to_skip = keys - keys_before - 1 + common + own.saturating_mul(before);
         for _ in 0..to_skip {
             parts.next()?;
         }
@@ -203,7 +210,7 @@ impl<'a> CommandWords<'a> {
             arguments: parts,
             own,
             is_set: false,
-            is_of_a_share: is(&VOTE_SHARE) || is(&HOLD_SHARE),
+            is_of_a_share,
         })
     }
 
@@ -268,16 +275,17 @@ impl<'a> CommandWords<'a> {
 
     /// Who asks for a fair lock, if it is one; none if it is nobody.
     fn place(&self) -> Option<Option<Place>> {
-        let ticket = match self.argument(10) {
+        let at = if self.is_of_a_share { 3 } else { 9 };
+        let ticket = match self.argument(at + 1) {
             // Nobody queues for several names.
             _ if self.several.is_some() => return Some(None),
             None => return Some(None),
             // Nobody need queue for a share.
-            Some(_) if self.argument(9) == Some(b"") => return Some(None),
+            Some(_) if self.argument(at) == Some(b"") => return Some(None),
             Some(b"") => None,
-            Some(_) => Some(Ticket::new(self.number(10)?)?),
+            Some(_) => Some(Ticket::new(self.number(at + 1)?)?),
         };
-        let waiter = self.waiter(9)?;
+        let waiter = self.waiter(at)?;
         Some(Some(Place { waiter, ticket }))
     }
 

@@ -23,7 +23,7 @@ use leasehold_core::{
 use std::{borrow::Cow, time::Duration};
 
 use followed::Lists;
-pub(super) use server_info::ServerInfo;
+pub(super) use server_info::{ServerInfo, flag};
 
 /// Makes commands of requests, for nodes of one configuration.
 #[derive(Clone, Debug)]
@@ -210,14 +210,13 @@ impl Encoder {
         if call.is_of_several_names() {
             return self.write_several(words, (call, request), false);
         }
-        if call.is_of_a_share() {
-            words.extend_from_slice(self.heads.of(call));
-            return self.end_share(words, request);
-        }
         if !call.is_for_several() {
             words.extend_from_slice(self.heads.of(call));
         }
-        self.end(words, request)
+        match call.is_of_a_share() {
+            true => self.end_share(words, request),
+            false => self.end(words, request),
+        }
     }
 
     /// Appends `request` to `wire`, by the hash of a script that the node should know.
@@ -250,7 +249,8 @@ impl Encoder {
         }
     }
 
-    /// Appends a call for so many locks to `wire`, of which these are the keys and the arguments.
+    /// Appends a call for so many locks to `wire`, of which these are the keys and the arguments. Parts of one name have all in
+    /// common that stands before the gap.
     pub(super) fn call(
         &self,
         wire: &mut Vec<u8>,
@@ -281,6 +281,10 @@ impl Encoder {
             Call::Votes => {
                 wire.extend_from_slice(&self.node);
                 wire.extend_from_slice(&self.of_votes);
+                wire.extend_from_slice(&met.attested);
+                wire.extend_from_slice(arguments);
+            }
+            Call::VoteParts | Call::ReleaseParts => {
                 wire.extend_from_slice(&met.attested);
                 wire.extend_from_slice(arguments);
             }
@@ -485,16 +489,6 @@ fn encode_ttl(wire: &mut Vec<u8>, ttl: Ttl) {
 
 /// What Redlock's own command says between owner and TTL.
 const SET_IF_NONE: &[u8] = b"$2\r\nNX\r\n$2\r\nPX\r\n";
-
-/// What is relied upon of a disk, as scripts are told.
-pub(super) const fn flag(disk: Disk) -> &'static str {
-    match disk {
-        Disk::Ignored => "0",
-        Disk::Trusted => "1",
-        Disk::Distrusted => "2",
-        Disk::Unasked => "3",
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -81,7 +81,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "3693ad04f55c6bc7225285723cd83045287e67fe",
+    sha1: "0596bc0fa01bfc7bc70d4151c4bec11b7eb16ce1",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -89,7 +89,7 @@ pub(super) const LEAVE: Script = Script {
         include_str!("queue.lua"),
         include_str!("leave.lua")
     ),
-    sha1: "2d36a38850b4d479871af8c7e3fedf9e0a57f206",
+    sha1: "461497d82c151f8f4bc3efcdf3cd7d4781ccba40",
 };
 pub(super) const RAISE: Script = Script {
     text: concat!(
@@ -161,7 +161,7 @@ pub(super) const VOTE_SHARE: Script = Script {
         include_str!("share.lua"),
         include_str!("vote_share.lua")
     ),
-    sha1: "140e90b3ce3ee35dcefec64da0c3defc9f7df669",
+    sha1: "a6304bba3162d237118f94648c0fad5f97509700",
 };
 /// What else is asked of a share.
 pub(super) const HOLD_SHARE: Script = Script {
@@ -172,7 +172,7 @@ pub(super) const HOLD_SHARE: Script = Script {
         include_str!("share.lua"),
         include_str!("hold_share.lua")
     ),
-    sha1: "b0dcf410ad391643959abc0cc89d90feb715fb02",
+    sha1: "0caa014bf1db270e9578c11f79a89a8fe6a4423c",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

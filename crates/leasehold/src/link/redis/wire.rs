@@ -71,8 +71,8 @@ impl Wire {
         self.encoder.said(request, &peer.met)
     }
 
-    /// Requests as they leave in one call over a connection to `peer`: first votes, or releases, each for another lock. None
-    /// if they do not leave together.
+    /// Requests as they leave in one call over a connection to `peer`: first votes, or releases, each for another lock, or each
+    /// for a part of one name. None if they do not leave together.
     #[must_use]
     pub fn call(&self, requests: &[Request], peer: &RemoteProcess) -> Option<Vec<u8>> {
         let encoder = &self.encoder;
@@ -83,7 +83,11 @@ impl Wire {
             let gap = encoder.write(request, &mut words);
             let is_one_of_them = call.is_for_several() && encoder.call_of(request) == call;
             let (key, own) = words.split_at(gap.filter(|_| is_one_of_them)?);
-            keys.extend_from_slice(key);
+            match call.is_of_parts() && !keys.is_empty() {
+                true if keys != key => return None,
+                true => {}
+                false => keys.extend_from_slice(key),
+            }
             arguments.extend_from_slice(own);
         }
         let mut wire = Vec::new();

@@ -3,7 +3,10 @@
 use super::{NAMES, Twice, wordless};
 use crate::support::driven::{self, name};
 use leasehold::link::redis::wire::{self, RemoteProcess, Wire};
-use leasehold_core::{FencingToken, Identity, Request, Resource, Vote, quarantine::Disk};
+use leasehold_core::{
+    FencingToken, Identity, Owner, Permit, PermitCount, Request, Resource, Ttl, Vote,
+    quarantine::Disk,
+};
 use leasehold_fake_redis::{Data, Interpreter, Server, Time};
 use std::time::Duration;
 
@@ -11,6 +14,15 @@ impl Twice {
     /// The request, and now and then another that can leave in the same call.
     pub(super) fn together(&mut self, request: &Request) -> Vec<Request> {
         let mut together = vec![request.clone()];
+        if request.resource().is_part() {
+            for _ in 0..self.dice.pick(&[0, 0, 1, 3, 8]) {
+                let other = self.dice.for_another_part(request);
+                let is_new =
+                    |other: &Request| together.iter().all(|one| one.owner() != other.owner());
+                together.extend(other.filter(is_new));
+            }
+            return together;
+        }
         let (now, table) = (self.now(), &self.ruled.table);
         // In a call, a vote that a key of another type refuses is counted all the same, which costs a number and no more.
         let is_counted = |of: &Resource| {
@@ -91,6 +103,46 @@ fn an_error_about_one_key_is_told_to_its_lock_alone() {
         };
         assert!(fault.to_string().contains("this command"), "{fault}");
     }
+}
+
+/// The one who is given the smaller proposal is counted behind the other, by the counter that both slots have.
+#[test]
+fn slots_with_one_counter_are_counted_one_after_the_other() {
+    let lua = Interpreter::new();
+    let (wire, peer) = (Wire::new(&driven::unguarded()), RemoteProcess::default());
+    let (mut server, mut data) = (Server::new("run", "history"), Data::default());
+    let ask = |permit: Permit, proposal: u64| Request::Acquire {
+        resource: Resource::permit("gpu", permit.of()).expect("a good name"),
+        owner: Owner::of_permit(&[b'a'; 20], permit, &driven::by("me")),
+        ttl: Ttl::DEFAULT,
+        proposal: FencingToken::new(proposal),
+        place: None,
+    };
+    let of = PermitCount::new(256).expect("in range");
+    let slots: Vec<_> = of
+        .slots()
+        .filter_map(|slot| Permit::new(slot, of))
+        .collect();
+    let mut pairs = slots
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| slots[at + 1..].iter().map(move |other| (*one, *other)));
+    let (one, other) = pairs
+        .find(|(one, other)| ask(*one, 1).counter() == ask(*other, 1).counter())
+        .expect("256 slots and 1,024 counters");
+    for (sha1, text) in wire::scripts() {
+        lua.load(sha1, text);
+    }
+    let requests = [ask(one, 100), ask(other, 50)];
+    let call = wire.call(&requests, &peer).expect("they leave together");
+    let time = Time::at(1_700_000_000_000_000);
+    let reply = server.answer(&mut data, &lua, time, &call);
+    let counted = wire.votes(&requests, &reply).into_iter();
+    let counted = counted.map(|(vote, _)| match vote {
+        Vote::Granted { counter } => counter.map(FencingToken::get),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(counted.collect::<Vec<_>>(), [Some(100), Some(101)]);
 }
 
 /// The request for another lock, with a proposal that differs by this.

@@ -131,6 +131,41 @@ impl Dice {
         Resource::several(names.iter().copied()).expect("good names")
     }
 
+    /// What somebody wants of the same name who may ask in the same call: a part, or to give one back.
+    pub(crate) fn for_another_part(&mut self, request: &Request) -> Option<Request> {
+        let whole = request.resource().as_str();
+        let (resource, owner) = match self.roll(2) {
+            0 => (Resource::shared(whole), by(self.pick(&OWNERS))),
+            _ => {
+                let (permit, owner) = self.permit();
+                let of = permit.permits().expect("it is of one");
+                (Resource::permit(whole, of), owner)
+            }
+        };
+        let resource = resource.expect("a good name");
+        let place = self.place_for(&resource);
+        let mut other = request.clone();
+        let (its_resource, its_owner) = match &mut other {
+            Request::Acquire {
+                resource,
+                owner,
+                place: its_place,
+                ..
+            } => {
+                *its_place = place;
+                (resource, owner)
+            }
+            Request::Release {
+                resource,
+                owner,
+                keep: None,
+            } => (resource, owner),
+            _ => return None,
+        };
+        (*its_resource, *its_owner) = (resource, owner);
+        Some(other)
+    }
+
     /// A permit of one lock, and one who wants it. Of two there are more often than of three.
     fn permit(&mut self) -> (Resource, Owner) {
         let all: Vec<_> = permit_owners().collect();

@@ -2,7 +2,7 @@
 
 use super::{
     Backlog, NO_COMMAND, WINDOW,
-    gathered::{Gathered, Mark},
+    gathered::{CALLS, Mark},
     pending::PendingRequest,
 };
 use crate::link::redis::{
@@ -10,7 +10,7 @@ use crate::link::redis::{
     kind::Kind,
     scripts::{Encoder, ServerInfo},
 };
-use leasehold_core::{Fault, FaultKind, Instant, Resource, Tag, Vote};
+use leasehold_core::{Fault, FaultKind, Instant, Request, Resource, Tag, Vote};
 
 /// How a request is given again that certainly did not take effect.
 #[derive(Clone, Copy, Debug)]
@@ -63,27 +63,27 @@ const DIVISIBLE: &str = "several names cannot be locked together behind a proxy,
 
 impl Backlog {
     /// Puts a vote or a release behind all others of its sort, with which it leaves: its key, and its arguments. Requests for
-    /// one lock keep their order.
+    /// one lock keep their order; those for parts of different names do not leave together.
     #[inline(always)]
     pub(in super::super) fn gather(
         &mut self,
         (tag, kind, given): (Tag, Kind, Instant),
-        resource: &Resource,
+        request: &Request,
         (key, arguments): (&[u8], Option<&[u8]>),
         encoder: &Encoder,
         met: &ServerInfo,
     ) {
-        let lock = Mark::of(resource);
+        let (lock, call) = (Mark::of_request(request), encoder.call_of(request));
         let is_release = kind == Kind::Release;
         // No two in one call are for the same lock. Argument S5: nor does a release overtake the vote that it takes back.
-        if self.votes_to_say.may_have(lock) || is_release && self.releases_to_say.may_have(lock) {
+        if self.unsaid.may_have_vote(lock)
+            || is_release && self.unsaid.may_have_release(lock)
+            || !self.unsaid.of(call).takes(lock, key)
+        {
             self.say_gathered(encoder, met);
         }
         let waiting = self.expect(tag, kind, given);
-        let gathered = match is_release {
-            true => &mut self.releases_to_say,
-            false => &mut self.votes_to_say,
-        };
+        let gathered = self.unsaid.of(call);
         gathered.push(waiting, lock, key, arguments.unwrap_or_default());
         // Behind a proxy a call would go where the first of its locks is kept. Argument S1: the votes for one lock are one
         // server's. And a server of a cluster refuses a call as a whole for one lock that is not its own.
@@ -99,7 +99,7 @@ impl Backlog {
         encoder: &Encoder,
         met: &ServerInfo,
     ) {
-        if self.releases_to_say.may_have(Mark::of(resource)) {
+        if self.unsaid.may_have_release(Mark::of(resource)) {
             self.say_gathered(encoder, met);
         }
     }
@@ -113,25 +113,15 @@ impl Backlog {
 
     /// Says what was gathered: the releases in one call, and the votes in another.
     pub(in super::super) fn say_gathered(&mut self, encoder: &Encoder, met: &ServerInfo) {
-        if !self.releases_to_say.is_empty() {
-            let mut releases = std::mem::take(&mut self.releases_to_say);
-            self.say_call(Call::Release, &mut releases, encoder, met);
-            self.releases_to_say = releases;
-        }
-        if !self.votes_to_say.is_empty() {
-            let mut votes = std::mem::take(&mut self.votes_to_say);
-            self.say_call(Call::Vote, &mut votes, encoder, met);
-            self.votes_to_say = votes;
+        for call in CALLS {
+            if !self.unsaid.of(call).is_empty() {
+                self.say_call(call, encoder, met);
+            }
         }
     }
 
-    fn say_call(
-        &mut self,
-        call: Call,
-        gathered: &mut Gathered,
-        encoder: &Encoder,
-        met: &ServerInfo,
-    ) {
+    fn say_call(&mut self, call: Call, encoder: &Encoder, met: &ServerInfo) {
+        let mut gathered = std::mem::take(self.unsaid.of(call));
         let (begins_at, locks) = (self.end(), gathered.len());
         encoder.call(&mut self.bytes, (call, locks), gathered.words(), met);
         for (waiting, behind) in gathered.drain().zip((0..locks).rev()) {
@@ -141,6 +131,8 @@ impl Backlog {
                 ..waiting
             });
         }
+        // Its room is of use to the next.
+        *self.unsaid.of(call) = gathered;
     }
 
     /// Deals with a request that the node has refused before it did anything, since it does not know the script, say: gives
@@ -183,7 +175,7 @@ impl Backlog {
                 let (before, behind) = words.split_at(at);
                 let asked = (tag, kind, given);
                 let words = (before, Some(behind));
-                self.gather(asked, request.resource(), words, encoder, met);
+                self.gather(asked, &request, words, encoder, met);
             }
             Again::WithScript(several) => self.push_again(&waiting, |wire| {
                 encoder.say_in_full(wire, &request, several, met);

@@ -1,7 +1,65 @@
 //! Requests that leave together, as long as none of them has left.
 
 use super::pending::PendingRequest;
-use leasehold_core::Resource;
+use crate::link::redis::heads::Call;
+use leasehold_core::{Request, Resource};
+
+/// What was given and is not said.
+#[derive(Debug, Default)]
+pub(super) struct Unsaid {
+    releases: Gathered,
+    releases_of_parts: Gathered,
+    votes: Gathered,
+    votes_for_parts: Gathered,
+}
+
+/// The calls that requests are gathered for, in the order in which they leave: the releases before the votes, among which may
+/// be those for the same locks.
+pub(super) const CALLS: [Call; 4] = [
+    Call::Release,
+    Call::ReleaseParts,
+    Call::Vote,
+    Call::VoteParts,
+];
+
+impl Unsaid {
+    /// What leaves in such a call.
+    pub(super) const fn of(&mut self, call: Call) -> &mut Gathered {
+        match call {
+            Call::Release => &mut self.releases,
+            Call::ReleaseParts => &mut self.releases_of_parts,
+            Call::VoteParts => &mut self.votes_for_parts,
+            _ => &mut self.votes,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.releases.is_empty()
+            && self.releases_of_parts.is_empty()
+            && self.votes.is_empty()
+            && self.votes_for_parts.is_empty()
+    }
+
+    /// False if no vote is for this lock.
+    #[inline]
+    pub(super) fn may_have_vote(&self, lock: Mark) -> bool {
+        self.votes.may_have(lock) || self.votes_for_parts.may_have(lock)
+    }
+
+    /// False if no release is of this lock.
+    #[inline]
+    pub(super) fn may_have_release(&self, lock: Mark) -> bool {
+        self.releases.may_have(lock) || self.releases_of_parts.may_have(lock)
+    }
+
+    /// Takes them out, in the order in which they leave.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = PendingRequest> {
+        let releases = self.releases.drain().chain(self.releases_of_parts.drain());
+        releases
+            .chain(self.votes.drain())
+            .chain(self.votes_for_parts.drain())
+    }
+}
 
 /// Requests of one sort in the order in which they were given: votes, or releases.
 #[derive(Debug, Default)]
@@ -16,7 +74,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Puts a request behind the others: its key, and its arguments; or all of it.
+    /// Puts a request behind the others: its key, and its arguments. Parts of one name have the same key, which is said once.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -25,7 +83,9 @@ impl Gathered {
         key: &[u8],
         arguments: &[u8],
     ) {
-        self.keys.extend_from_slice(key);
+        if !lock.is_of_a_part || self.asked.is_empty() {
+            self.keys.extend_from_slice(key);
+        }
         self.arguments.extend_from_slice(arguments);
         let (word, bit) = lock.bit();
         self.bits[word] |= bit;
@@ -39,6 +99,12 @@ impl Gathered {
 
     pub(super) fn is_empty(&self) -> bool {
         self.asked.is_empty()
+    }
+
+    /// Whether a request for this lock, with this key, can leave with them: parts of one name, or different locks.
+    #[inline]
+    pub(super) fn takes(&self, lock: Mark, key: &[u8]) -> bool {
+        !lock.is_of_a_part || self.asked.is_empty() || self.keys == key
     }
 
     /// Whether another would make the call too long for a node that serves others as well, or for the window.
@@ -68,19 +134,42 @@ impl Gathered {
     }
 }
 
-/// What a lock is known by, which seldom is what another is known by as well.
+/// What a lock is known by, which seldom is what another is known by as well. Each part of a name is a lock of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark(u64);
+pub(super) struct Mark {
+    hash: u64,
+    is_of_a_part: bool,
+}
 
 impl Mark {
     pub(super) const fn of(resource: &Resource) -> Self {
-        Self(resource.fingerprint())
+        Self {
+            hash: resource.fingerprint(),
+            is_of_a_part: false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn of_request(request: &Request) -> Self {
+        let resource = request.resource();
+        let mark = Self::of(resource);
+        if !resource.is_part() {
+            return mark;
+        }
+        let owner = request
+            .owner()
+            .and_then(|owner| owner.as_bytes().first_chunk());
+        let owner = owner.map_or(0, |first: &[u8; 8]| u64::from_le_bytes(*first));
+        Self {
+            hash: mark.hash ^ owner.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            is_of_a_part: true,
+        }
     }
 
     /// Which word it has a bit in, and which.
     fn bit(self) -> (usize, u64) {
         // The first bits of the hash depend little on the last letters of the name.
-        let mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = self.hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let word = usize::try_from(mixed >> 62).unwrap_or_default();
         (word, 1 << ((mixed >> 56) & 63))
     }

@@ -365,3 +365,4 @@ fn what_is_answered_and_not_told_counts_against_the_limit() {
 }
 
 mod calls;
+mod parts;

@@ -1,6 +1,5 @@
 //! What a link knows of the server at the other end of its connection.
 
-use super::flag;
 use crate::link::redis::{codec, copies::OwnDisk, native::Native};
 use leasehold_core::quarantine::Disk;
 
@@ -51,5 +50,15 @@ impl ServerInfo {
         self.attested.clear();
         codec::encode_part(&mut self.attested, flag(disk).as_bytes());
         codec::encode_part(&mut self.attested, self.id.as_bytes());
+    }
+}
+
+/// What is relied upon of a disk, as scripts are told.
+pub(in super::super) const fn flag(disk: Disk) -> &'static str {
+    match disk {
+        Disk::Ignored => "0",
+        Disk::Trusted => "1",
+        Disk::Distrusted => "2",
+        Disk::Unasked => "3",
     }
 }

@@ -27,6 +27,9 @@ impl Encoder {
         self.encode_key(wire, resource);
         wire.extend_from_slice(&self.node);
         self.encode_queue(wire, resource);
+        codec::encode_part(wire, verb.as_bytes());
+        wire.extend_from_slice(&self.of_votes);
+        let gap = wire.len();
         let owner = request.owner().map(Owner::as_bytes);
         codec::encode_part(wire, owner.unwrap_or_default());
         match ttl {
@@ -34,10 +37,6 @@ impl Encoder {
             None => codec::encode_part(wire, b""),
         }
         self.encode_proposal(wire, number);
-        codec::encode_part(wire, verb.as_bytes());
-        wire.extend_from_slice(&self.of_votes);
-        codec::encode_part(wire, from.map(Owner::as_bytes).unwrap_or_default());
-        let gap = wire.len();
         match request.place() {
             Some(place) => encode_place(wire, place),
             None => {
@@ -50,6 +49,7 @@ impl Encoder {
             Some(_) => encode_field(wire, request.counter()),
             None => codec::encode_part(wire, b""),
         }
+        codec::encode_part(wire, from.map(Owner::as_bytes).unwrap_or_default());
         Some(gap)
     }
 }

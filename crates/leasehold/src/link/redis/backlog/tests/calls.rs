@@ -8,7 +8,7 @@ use crate::{
 use leasehold_core::{FencingToken, Quorum};
 use std::time::Duration;
 
-fn fenced() -> Encoder {
+pub(super) fn fenced() -> Encoder {
     let quorum = Quorum::majority(1).expect("one node");
     let (guard, skew) = (RestartGuard::Off, Duration::ZERO);
     Encoder::new(&Configuration::new(
@@ -43,12 +43,12 @@ fn release_of(name: &str) -> Request {
     }
 }
 
-fn met() -> ServerInfo {
+pub(super) fn met() -> ServerInfo {
     ServerInfo::new("met".to_owned(), Disk::Ignored)
 }
 
 /// Gives a request to the backlog as the link does.
-fn given(backlog: &mut Backlog, number: u64, request: &Request, encoder: &Encoder) {
+pub(super) fn given(backlog: &mut Backlog, number: u64, request: &Request, encoder: &Encoder) {
     let mut draft = Draft::default();
     let mut message = Message::new(tag(number), request, Instant::ORIGIN, &mut draft);
     let asked = (tag(number), Kind::of(request), Instant::ORIGIN);
@@ -60,11 +60,11 @@ fn given(backlog: &mut Backlog, number: u64, request: &Request, encoder: &Encode
         });
     }
     let words = encoder.words(&mut message);
-    backlog.gather(asked, request.resource(), words, encoder, &met());
+    backlog.gather(asked, request, words, encoder, &met());
 }
 
 /// The commands that are ready to leave, in words.
-fn commands(backlog: &Backlog) -> Vec<Vec<String>> {
+pub(super) fn commands(backlog: &Backlog) -> Vec<Vec<String>> {
     let (mut rest, mut commands) = (backlog.ready(), Vec::new());
     while !rest.is_empty() {
         let (frame, length) = codec::decode(rest).expect("the protocol").expect("whole");

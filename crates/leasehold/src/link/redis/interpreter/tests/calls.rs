@@ -29,7 +29,7 @@ fn gather(backlog: &mut Backlog, step: u32, name: &str, encoder: &Encoder, met: 
     let mut message = Message::new(tag(step), &vote, Instant::ORIGIN, &mut draft);
     let words = encoder.words(&mut message);
     let asked = (tag(step), Kind::Acquire, Instant::ORIGIN);
-    backlog.gather(asked, vote.resource(), words, encoder, met);
+    backlog.gather(asked, &vote, words, encoder, met);
 }
 
 fn guarded() -> Interpreter {
