@@ -235,7 +235,8 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
     Workload {
         name: PEERS,
         title: "Other languages, one task",
-        about: "As with one task, by libraries of other languages, each in its own process and by its own clock.",
+        about: "As with one task, by libraries of other languages, our packages for Node and Python among them, each in its own \
+                process and by its own clock.",
         headline: "cycle p50 µs",
         references: &["bare"],
         run: peers::run,

@@ -2,7 +2,7 @@
 
 use super::{
     clusters,
-    peers::PEERS,
+    peers::{OURS as PACKAGES, PEERS, Peer},
     permits,
     readers::{MUTEX, MUTEXES, READ, READS, WHO, WRITER},
     several::{ONE, TEN},
@@ -139,15 +139,19 @@ pub(super) fn votes() -> Vec<Bar> {
 }
 
 pub(super) fn peers() -> Vec<Bar> {
-    let both = ["1 node", "5 nodes"].into_iter();
-    both.flat_map(|setting| {
-        PEERS.map(|peer| {
-            Bar::new(setting, "plain", "cycle p50 µs")
-                .over(peer)
-                .not_above()
-        })
-    })
-    .collect()
+    let mut bars = Vec::new();
+    for setting in ["1 node", "5 nodes"] {
+        let measured = |peer: &&Peer| setting == "1 node" || !peer.is_of_one_node;
+        for peer in PEERS.iter().filter(measured) {
+            let of_its_language = PACKAGES.iter().filter(|(it, _)| *it == peer.language);
+            let packages = of_its_language.flat_map(|(_, packages)| packages);
+            for subject in ["plain"].iter().chain(packages) {
+                let bar = Bar::new(setting, subject, "cycle p50 µs");
+                bars.push(bar.over(peer.name).not_above());
+            }
+        }
+    }
+    bars
 }
 
 pub(super) fn task() -> Vec<Bar> {

@@ -37,9 +37,14 @@ fn compare(
     let runtime = super::runtime(1)?;
     let servers = runtime.block_on(subject::servers(nodes))?;
     let mut bare = Bare::connect(&servers)?;
-    let ours = runtime.block_on(subject::managers(&[Subject::Plain], &servers.urls()))?;
-    let mut runners = vec![BARE, Subject::Plain.name()];
-    runners.extend(PEERS);
+    let subjects = [Subject::Plain, Subject::Fenced];
+    let ours = runtime.block_on(subject::managers(&subjects, &servers.urls()))?;
+    let mut runners = vec![BARE, Subject::Plain.name(), Subject::Fenced.name()];
+    runners.extend(OURS.iter().flat_map(|(_, packages)| packages));
+    let peers = PEERS
+        .iter()
+        .filter(|peer| nodes == 1 || !peer.is_of_one_node);
+    runners.extend(peers.map(|peer| peer.name));
     for round in 0..effort.rounds {
         for &name in rotated(round, &runners) {
             let mut cycles = if name == BARE {
@@ -97,5 +102,44 @@ fn interop() -> Fallible<PathBuf> {
     Err("leasehold-interop is not built: `cargo xtask bench --peers` builds it".into())
 }
 
+/// A library for other languages, as `leasehold-interop` calls it.
+#[derive(Clone, Copy)]
+pub(super) struct Peer {
+    pub(super) name: &'static str,
+    pub(super) language: &'static str,
+    pub(super) is_of_one_node: bool,
+}
+
+impl Peer {
+    const fn new(name: &'static str, language: &'static str) -> Self {
+        Self {
+            name,
+            language,
+            is_of_one_node: false,
+        }
+    }
+}
+
 /// Those that most people use.
-pub(super) const PEERS: [&str; 4] = ["node-redlock5", "redlock-py", "pottery", "redsync"];
+pub(super) const PEERS: [Peer; 5] = [
+    Peer::new("node-redlock5", NODE),
+    Peer::new("redlock-py", PYTHON),
+    Peer::new("pottery", PYTHON),
+    Peer {
+        is_of_one_node: true,
+        ..Peer::new("python-redis-lock", PYTHON)
+    },
+    Peer::new("redsync", "Go"),
+];
+
+/// Our packages, by their languages.
+pub(super) const OURS: [(&str, [&str; 2]); 2] = [
+    (NODE, ["leasehold-node-plain", "leasehold-node-fenced"]),
+    (
+        PYTHON,
+        ["leasehold-python-plain", "leasehold-python-fenced"],
+    ),
+];
+
+const NODE: &str = "Node";
+const PYTHON: &str = "Python";
