@@ -3,8 +3,8 @@
 use super::{
     codec,
     texts::{
-        EXTEND, FAIR, HOLD_SEVERAL, HOLD_SHARE, INSPECT, LEAVE, RAISE, RELEASE, REPAIR, Script,
-        TRANSFER, VOTE, VOTE_SEVERAL, VOTE_SHARE, VOTES,
+        EXTEND, FAIR, HOLD_SEVERAL, HOLD_SHARE, INSPECT, LEAVE, RAISE, RELEASE, RELEASE_SHARE,
+        REPAIR, Script, TRANSFER, VOTE, VOTE_SEVERAL, VOTE_SHARE, VOTES,
     },
 };
 use leasehold_core::Request;
@@ -135,7 +135,8 @@ impl Call {
             Self::VoteSeveral => Some(&VOTE_SEVERAL),
             Self::HoldSeveral => Some(&HOLD_SEVERAL),
             Self::VoteParts | Self::VoteShare => Some(&VOTE_SHARE),
-            Self::ReleaseParts | Self::HoldShare => Some(&HOLD_SHARE),
+            Self::ReleaseParts => Some(&RELEASE_SHARE),
+            Self::HoldShare => Some(&HOLD_SHARE),
         }
     }
 

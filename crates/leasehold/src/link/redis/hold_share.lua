@@ -1,48 +1,13 @@
--- KEYS and ARGV as for a vote, also of several parts if they are released at once; ARGV[1] is 'extend', 'release', 'inspect' or
--- 'raise'; the TTL may be nothing, the proposal is the token that a counter shall be or nothing, and who asks, its ticket and
--- from whom are nothing.
--- What each is told, one alone without a list: 'granted', for an extension with '-' and the time in s and us; {0, holder, PTTL,
--- time}: refused; {4, how many permits there are, 'slot ms …' of those that are taken, time}: likewise. Instead, for all of them:
--- {-1, why, ms, time}: abstained; {-2, configuration, its text, time}: of another configuration.
+-- KEYS and ARGV as for a vote of one part; ARGV[1] is 'extend', 'release', to end after the TTL, 'inspect' or 'raise'; the TTL may
+-- be nothing, the proposal is the token that a counter shall be or nothing, and who asks, its ticket and from whom are nothing.
+-- 'granted', for an extension with '-' and the time in s and us; {0, holder, PTTL, time}: refused; {4, how many permits there
+-- are, 'slot ms …' of those that are taken, time}: likewise; {-1, why, ms, time}: abstained; {-2, configuration, its text, time}:
+-- of another configuration.
 -- Nothing can fail behind a write, so an error means that the key was not touched.
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local now = math.floor(us / 1000)
 local verb, owner, ttl, field = ARGV[1], ARGV[6], ARGV[7], ARGV[11]
-local function refuse_whom_it_is_not()
-  local holder, last, of = reading(KEYS[1], now)
-  if verb == 'inspect' and not holder and not last then
-    return 'granted'
-  end
-  return refuse_part(holder, of and function()
-    return told_of(KEYS[1], of, {}, now)
-  end, us)
-end
-if verb == 'release' and ttl == '' then
-  local answers, gone, ended = {}, {}, 0
-  local function take_out()
-    if gone[1] then
-      redis.call('ZREM', KEYS[1], unpack(gone))
-      end_with_last(KEYS[1], ended)
-      gone, ended = {}, 0
-    end
-  end
-  for at = 6, #ARGV, 7 do
-    -- Argument S3: the comparison and the change are one step.
-    local ends, told = share_of(KEYS[1], ARGV[at], now)
-    if told and not is_of_another_type(told) then
-      return told
-    end
-    if ends then
-      gone[#gone + 1], ended = ARGV[at], math.max(ended, ends)
-    else
-      take_out()
-    end
-    answers[#answers + 1] = ends and 'granted' or refuse_whom_it_is_not()
-  end
-  take_out()
-  return #answers == 1 and answers[1] or answers
-end
 local kept = nil
 if verb == 'extend' or verb == 'raise' then
   kept = redis.call('HMGET', KEYS[2], 'id', 'until', 'why', 'fit', 'logged', 'cfg', field)
@@ -64,7 +29,11 @@ if told and not is_of_another_type(told) then
 end
 -- Of those who read no grant is counted.
 if not ends or verb == 'inspect' or verb == 'raise' and field == '' then
-  return refuse_whom_it_is_not()
+  local holder, last, of = reading(KEYS[1], now)
+  if verb == 'inspect' and not holder and not last then
+    return 'granted'
+  end
+  return refuse_part(holder, of and told_of(KEYS[1], of, {}, now), us)
 end
 -- Arguments S3 and S4: only the owner raises, or the counter of a later owner would be raised to an earlier token.
 if verb == 'raise' then

@@ -5,9 +5,6 @@
 -- A refusal tells two things more, {0, holder, PTTL, time, ticket, how many come before}; and there is another one,
 -- {2, ms, time, ticket, how many come before}: there is no key, but others come first, the first of them for so many ms.
 local function line_up(text, who, ticket, proposal, holder, free, read, now, us, permits, at_once, told)
-  if text == '' and free and at_once > 0 then
-    return nil, text
-  end
   local queue, kept = waiting(text, who, now)
   ticket = tonumber(ticket) or kept
   if not ticket then

@@ -10,7 +10,9 @@ use super::{
     codec::digits,
     kind::Kind,
     scripts::Encoder,
-    texts::{HOLD_SEVERAL, HOLD_SHARE, RELEASE, Script, VOTE_SEVERAL, VOTE_SHARE, VOTES},
+    texts::{
+        HOLD_SEVERAL, HOLD_SHARE, RELEASE, RELEASE_SHARE, Script, VOTE_SEVERAL, VOTE_SHARE, VOTES,
+    },
 };
 use crate::configuration::KeyFormat;
 use leasehold_core::{FencingToken, Owner, Place, Request, Resource, Ticket, Ttl, Waiter};
@@ -182,7 +184,7 @@ impl<'a> CommandWords<'a> {
             return Self::of_several(wire, &parts, keys);
         }
         // How many keys are none of a lock, and how many arguments are about all locks together, and about each.
-        let is_of_a_share = is(&VOTE_SHARE) || is(&HOLD_SHARE);
+        let is_of_a_share = is(&VOTE_SHARE) || is(&RELEASE_SHARE) || is(&HOLD_SHARE);
         let (further, common, own) = match () {
             () if is(&VOTES) => (1, 4, 4),
             () if is(&RELEASE) && keys > 1 => (0, 0, 1),

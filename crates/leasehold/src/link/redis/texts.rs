@@ -31,13 +31,14 @@ pub(super) const SCRIPTS: [Script; 7] = [VOTE, VOTES, RAISE, EXTEND, TRANSFER, I
 
 /// The others.
 #[cfg(any(test, feature = "wire"))]
-pub(super) const OTHERS: [Script; 7] = [
+pub(super) const OTHERS: [Script; 8] = [
     FAIR,
     LEAVE,
     REPAIR,
     VOTE_SEVERAL,
     HOLD_SEVERAL,
     VOTE_SHARE,
+    RELEASE_SHARE,
     HOLD_SHARE,
 ];
 
@@ -81,7 +82,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "0596bc0fa01bfc7bc70d4151c4bec11b7eb16ce1",
+    sha1: "6c62aca97c633ae448da66ccd08fa2e694810ba0",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -150,18 +151,34 @@ pub(super) const HOLD_SEVERAL: Script = Script {
     sha1: "e9fe7d71afaab95c6487ff50b7793ad2fd71324f",
 };
 
-/// A vote for a share of a name.
+/// A vote for a share of a name, or for several. Functions are made when they are needed, and seldom anybody waits.
 pub(super) const VOTE_SHARE: Script = Script {
     text: concat!(
         "#!lua\n",
         guard!(),
         include_str!("refuse.lua"),
+        include_str!("share.lua"),
+        include_str!("shares.lua"),
+        "local function lining_up()\n",
         include_str!("queue.lua"),
         include_str!("line.lua"),
-        include_str!("share.lua"),
+        "return line_up, keep\nend\n",
         include_str!("vote_share.lua")
     ),
-    sha1: "a6304bba3162d237118f94648c0fad5f97509700",
+    sha1: "993dd68a73c162b4fbe86d6fea61de66aa56b38e",
+};
+/// A release of a share, or of several.
+pub(super) const RELEASE_SHARE: Script = Script {
+    text: concat!(
+        "#!lua flags=allow-oom\n",
+        include_str!("share.lua"),
+        "local function looking_at_all()\n",
+        include_str!("refuse.lua"),
+        include_str!("shares.lua"),
+        "return reading, told_of, refuse_part\nend\n",
+        include_str!("release_share.lua")
+    ),
+    sha1: "b5e2b90ef08f36097ea6607c313e5a92bad8756a",
 };
 /// What else is asked of a share.
 pub(super) const HOLD_SHARE: Script = Script {
@@ -170,9 +187,10 @@ pub(super) const HOLD_SHARE: Script = Script {
         guard!(),
         include_str!("refuse.lua"),
         include_str!("share.lua"),
+        include_str!("shares.lua"),
         include_str!("hold_share.lua")
     ),
-    sha1: "0caa014bf1db270e9578c11f79a89a8fe6a4423c",
+    sha1: "56731847bb055145d2d4d45da7563116107511ec",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

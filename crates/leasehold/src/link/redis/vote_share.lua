@@ -51,7 +51,7 @@ local function all_owners()
 end
 local time = ' ' .. clock[1] .. ' ' .. clock[2]
 local queue = redis.call('GET', KEYS[3]) or ''
-local lined_up = queue
+local lined_up, line_up, keep = queue, nil, nil
 -- The answer to the request whose owner is ARGV[at].
 local function vote(at)
   local owner, ttl, proposal, who, ticket, field, from = unpack(ARGV, at, at + 6)
@@ -84,16 +84,18 @@ local function vote(at)
       return told_of(KEYS[1], of, shares, now)
     end
   end
-  if who ~= '' then
-    -- As many as there are permits left are next at the same time.
-    local permits, refused = wanted or 1, nil
+  -- As many as there are permits left are next at the same time. Where nobody waits, nobody comes before.
+  local permits, refused = wanted or 1, nil
+  local is_next = free and lined_up == '' and permits > others
+  if who ~= '' and not is_next then
+    line_up, keep = lining_up()
     refused, lined_up =
       line_up(lined_up, who, ticket, proposal, holder, free, last, now, us, permits, permits - others, told)
-    if refused then
-      return refused
-    end
   elseif not free then
-    return refuse_part(holder, told, us)
+    refused = refuse_part(holder, told and told(), us)
+  end
+  if refused then
+    return refused
   end
   local counter = '-'
   if field ~= '' and proposal ~= '' then
@@ -134,7 +136,9 @@ for at = 6, #ARGV, 7 do
   end
   answers[#answers + 1] = answer
 end
-keep(KEYS[3], lined_up, queue)
+if keep then
+  keep(KEYS[3], lined_up, queue)
+end
 -- Argument S4: the counters before the key.
 if grown[1] then
   redis.call('HSET', KEYS[2], unpack(grown))

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::link::redis::{
     backlog::calls::Again,
-    texts::{HOLD_SHARE, VOTE_SHARE},
+    texts::{RELEASE_SHARE, VOTE_SHARE},
 };
 use leasehold_core::{FencingToken, Permit, PermitCount, Place, Ticket, Waiter};
 
@@ -89,7 +89,7 @@ fn those_of_one_name_leave_together_the_releases_before_the_votes() {
     let [releases, votes] = &commands(&backlog)[..] else {
         panic!("{:?}", commands(&backlog));
     };
-    assert_eq!(releases[1], HOLD_SHARE.sha1);
+    assert_eq!(releases[1], RELEASE_SHARE.sha1);
     assert_eq!(votes[1], VOTE_SHARE.sha1);
     // The keys stand there once.
     for call in [releases, votes] {
