@@ -273,7 +273,8 @@ impl World {
         let grants_again = self.setting.twin == Twin::GrantsAgain;
         let again = grants_again.then(|| granting_again(request)).flatten();
         let (vote, told) = this.vote(now, again.as_ref().unwrap_or(request), met);
-        self.executed(node, parcel, &before, &vote);
+        let call = std::slice::from_ref(request);
+        self.executed(node, parcel, &before, &vote, call);
         (vote, told)
     }
 
@@ -286,6 +287,10 @@ impl World {
     ) -> Vec<(Vote, Option<Duration>)> {
         let now = self.now;
         let this = &mut self.nodes[node];
+        self.trace.tell(now, || {
+            let (client, count) = (parcels[0].client, parcels.len());
+            format!("c{client} → n{node}  a call of {count}")
+        });
         let requests: Vec<_> = { parcels.iter() }
             .map(|parcel| parcel.request.clone())
             .collect();
@@ -294,13 +299,20 @@ impl World {
             .collect();
         let answers = this.vote_together(now, &requests, met);
         for ((parcel, before), (vote, _)) in parcels.iter().zip(before).zip(&answers) {
-            self.executed(node, parcel, &before, vote);
+            self.executed(node, parcel, &before, vote, &requests);
         }
         answers
     }
 
-    /// A node has carried out a request, and `before` is what was there.
-    fn executed(&mut self, node: usize, parcel: &Parcel, before: &Before, vote: &Vote) {
+    /// A node has carried out a request of a call, and `before` is what was there.
+    fn executed(
+        &mut self,
+        node: usize,
+        parcel: &Parcel,
+        before: &Before,
+        vote: &Vote,
+        call: &[Request],
+    ) {
         let (now, request) = (self.now, &parcel.request);
         self.trace.tell(now, || {
             format!(
@@ -312,7 +324,7 @@ impl World {
             )
         });
         if leftovers::acts(vote) {
-            let checked = before.is_kept(now, &self.nodes[node], request);
+            let checked = before.is_kept(now, &self.nodes[node], request, call);
             self.note(checked);
             self.check_guard(node, parcel);
             self.check_promises(parcel.request.resource());

@@ -9,49 +9,54 @@ use std::{borrow::Borrow, time::Duration};
 #[derive(Debug)]
 pub(crate) struct Before {
     key: Option<Key>,
-    /// The shares and permits that are none of it.
-    others: Vec<Key>,
+    /// All that has shares and permits of its name, if it is about one.
+    parts: Vec<Key>,
 }
 
 impl Before {
     pub(crate) fn of(now: Moment, node: &Node, request: &Request) -> Self {
         Self {
             key: node.key_for(now, request),
-            others: others(now, node, request),
+            parts: parts(now, node, request),
         }
     }
 
-    /// Whether a granted request has left what it should, and nothing else is otherwise.
+    /// Whether a granted request of a call has left what it should, and nothing is otherwise that is none of the call's.
     pub(crate) fn is_kept(
         &self,
         now: Moment,
         node: &Node,
         request: &Request,
+        call: &[Request],
     ) -> Result<(), Violation> {
         after_grant(now, node, self.key.as_ref(), request)?;
-        let after = others(now, node, request);
-        if after == self.others {
+        let after = parts(now, node, request);
+        if others(&after, call).eq(others(&self.parts, call)) {
             return Ok(());
         }
         Err(violation(format!(
             "a part of its own has changed others: {:?} were {:?}",
-            after, self.others
+            after, self.parts
         )))
     }
 }
 
-/// The other shares and permits of the name, if the request is about one.
-fn others(now: Moment, node: &Node, request: &Request) -> Vec<Key> {
-    if !request.resource().is_part() {
-        return Vec::new();
+/// The shares and permits of the name, if the request is about one.
+fn parts(now: Moment, node: &Node, request: &Request) -> Vec<Key> {
+    match request.resource().is_part() {
+        true => node.keys(now, &request.resource().whole()),
+        false => Vec::new(),
     }
-    let from = match request {
-        Request::Transfer { from, .. } => Some(from),
-        _ => None,
+}
+
+/// Those that no request of the call is about.
+fn others<'a>(parts: &'a [Key], call: &'a [Request]) -> impl Iterator<Item = &'a Key> {
+    let is_about = |request: &Request, owner: &Owner| {
+        let is_from = matches!(request, Request::Transfer { from, .. } if from == owner);
+        is_from || request.owner() == Some(owner)
     };
-    let mut keys = node.keys(now, &request.resource().whole());
-    keys.retain(|key| Some(&key.owner) != request.owner() && Some(&key.owner) != from);
-    keys
+    let is_other = move |key: &&Key| !call.iter().any(|request| is_about(request, &key.owner));
+    parts.iter().filter(is_other)
 }
 
 /// What a granted request has left on the node: a key that is its owner's, for its TTL at most. `before`
@@ -242,19 +247,20 @@ mod tests {
             proposal: None,
             place: None,
         };
-        let mut does = |request: &Request| {
-            let before = Before::of(now, &node, request);
-            assert!(node.execute(now, request).is_granted());
-            before.is_kept(now, &node, request)
+        let mut does = |call: &[Request]| {
+            let before = Before::of(now, &node, &call[0]);
+            assert!(call.iter().all(|it| node.execute(now, it).is_granted()));
+            before.is_kept(now, &node, &call[0], call)
         };
-        assert_eq!(does(&reads(b"a")), Ok(()));
-        assert_eq!(does(&reads(b"b")), Ok(()));
+        assert_eq!(does(&[reads(b"a")]), Ok(()));
+        assert_eq!(does(&[reads(b"b")]), Ok(()));
+        assert_eq!(does(&[reads(b"c"), reads(b"d")]), Ok(()));
         let release = Request::Release {
             resource: Resource::shared("r").expect("a name"),
             owner: owner(b"a"),
             keep: None,
         };
-        assert!(does(&release).is_err());
+        assert!(does(&[release]).is_err());
     }
 
     fn extend(name: &[u8], ttl: u64) -> Request {

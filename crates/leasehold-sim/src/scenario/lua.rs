@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// First votes, extensions and releases; then queues; then nodes that forget; then everything at once.
-pub(super) static ALL: [Scenario; 33] = [
+pub(super) static ALL: [Scenario; 34] = [
     lawful(
         "lua-contention",
         "contention, by the scripts",
@@ -118,6 +118,15 @@ pub(super) static ALL: [Scenario; 33] = [
         |setting, rng| {
             served("permits-repair", setting, rng);
             few(setting);
+        },
+    ),
+    lawful(
+        "lua-parts-together",
+        "parts-together, by the scripts",
+        |setting, rng| {
+            served("parts-together", setting, rng);
+            setting.slots = setting.slots.min(4);
+            setting.course.faults_ns = setting.course.faults_ns.min(3 * SECOND);
         },
     ),
     lawful(

@@ -15,7 +15,7 @@ use crate::{
     waits::ALL as EVERY,
 };
 
-pub(super) static ALL: [Scenario; 9] = [
+pub(super) static ALL: [Scenario; 10] = [
     lawful(
         "permits",
         "permits, and names and shares beside them",
@@ -49,6 +49,11 @@ pub(super) static ALL: [Scenario; 9] = [
             fair::some_queue(setting, rng);
             mix(setting, rng);
         },
+    ),
+    lawful(
+        "parts-together",
+        "many parts of a name, whose requests leave together",
+        together,
     ),
     control(
         "control-permits-counted",
@@ -171,6 +176,25 @@ fn repair(setting: &mut Setting, rng: &mut Rng) {
     long(setting, rng);
     super::lawful::repair(setting, rng);
     setting.habits.hold_ns = (setting.ttl_ns, setting.ttl_ns * 4);
+}
+
+/// Few processes with many callers of a name. Their requests for its parts wait until a node goes on, or arrive behind one that
+/// was slow.
+fn together(setting: &mut Setting, rng: &mut Rng) {
+    fair::queue(setting, rng);
+    setting.clients = rng.pick(&[2, 3]);
+    setting.slots = rng.pick(&[3, 4, 8]);
+    setting.resources = 1;
+    setting.permits = rng.pick(&[2, 3, 5]);
+    setting.habits.permits = rng.pick(&[0, 500_000, EVERYBODY]);
+    setting.habits.reads = rng.pick(&[500_000, EVERYBODY]);
+    setting.habits.idle_ns = rng.pick(&[1, 10, 100]) * MILLISECOND;
+    setting.waits.fair = rng.pick(&[EVERY, 0b0101]);
+    setting.links.delay_ns.1 = rng.pick(&[2, 20]) * MILLISECOND;
+    setting.links.loss = rng.pick(&[0, 5_000]);
+    setting.links.lost_replies = rng.pick(&[0, 5_000]);
+    setting.links.ghosts = rng.coin();
+    setting.add(rng, Kind::Hang, SECOND / 4, SECOND);
 }
 
 /// Three want two permits, and meet.
