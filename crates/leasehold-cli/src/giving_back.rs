@@ -1,7 +1,9 @@
 //! The end of a lease.
 
-use crate::{duration::Shown, held_lease::HeldLease, nodes::Nodes, output, signals::Signals};
-use leasehold::LockManager;
+use crate::{
+    duration::Shown, held_lease::HeldLease, manager::Manager, nodes::Nodes, output,
+    signals::Signals,
+};
 use rustix::process::Signal;
 use std::time::Duration;
 use tokio::{
@@ -30,7 +32,7 @@ pub(crate) async fn release(guard: HeldLease, verbose: bool) {
 }
 
 /// The same after work that may be done: then nobody has the lock before the next period, if there are periods.
-pub(crate) async fn after(is_done: bool, guard: HeldLease, manager: &LockManager, verbose: bool) {
+pub(crate) async fn after(is_done: bool, guard: HeldLease, manager: &Manager, verbose: bool) {
     let turn = match guard {
         HeldLease::Once(turn) if is_done => turn,
         guard => return release(guard, verbose).await,
@@ -86,7 +88,7 @@ pub(crate) async fn give_up(guard: HeldLease) {
 }
 
 /// Waits until what a wait left on the nodes is taken back.
-pub(crate) async fn clean_up(manager: &LockManager) {
+pub(crate) async fn clean_up(manager: &Manager) {
     drop(timeout(LIMIT, manager.shutdown()).await);
 }
 

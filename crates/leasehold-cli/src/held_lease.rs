@@ -2,7 +2,8 @@
 
 use leasehold::{
     AcquireError, FencingToken, Instant, LeaseGuard, LeaseLost, LeaseState, Mutex, OnceGuard,
-    OncePer, Owner, Permit, PermitGuard, ReadGuard, ReleaseOutcome, Resource, RwLock, Semaphore,
+    OncePer, Owner, Permit, PermitGuard, Plain, ReadGuard, ReleaseOutcome, Resource, RwLock,
+    Semaphore,
 };
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use std::time::Duration;
 pub(crate) enum HeldLease {
     /// Nobody else has the name.
     Whole(LeaseGuard),
+    /// The same without a fencing token.
+    Plain(LeaseGuard<Plain>),
     /// Nor has anybody in the rest of the period, if the work is done.
     Once(OnceGuard),
     /// Others may read, too.
@@ -23,6 +26,7 @@ pub(crate) enum HeldLease {
 #[derive(Debug)]
 pub(crate) enum WantedLock {
     Whole(Mutex),
+    Plain(Mutex<Plain>),
     Once(OncePer),
     Share(RwLock),
     Permit(Semaphore),
@@ -33,6 +37,7 @@ impl WantedLock {
     pub(crate) async fn acquire(&self) -> Result<HeldLease, AcquireError> {
         match self {
             Self::Whole(mutex) => mutex.acquire().await.map(HeldLease::Whole),
+            Self::Plain(mutex) => mutex.acquire().await.map(HeldLease::Plain),
             Self::Once(once) => once.begin().await.map(HeldLease::Once),
             Self::Share(lock) => lock.read().await.map(HeldLease::Share),
             Self::Permit(permits) => permits.acquire().await.map(HeldLease::Permit),
@@ -43,6 +48,7 @@ impl WantedLock {
     pub(crate) async fn try_acquire(&self) -> Result<HeldLease, AcquireError> {
         match self {
             Self::Whole(mutex) => mutex.try_acquire().await.map(HeldLease::Whole),
+            Self::Plain(mutex) => mutex.try_acquire().await.map(HeldLease::Plain),
             Self::Once(once) => once.try_begin().await.map(HeldLease::Once),
             Self::Share(lock) => lock.try_read().await.map(HeldLease::Share),
             Self::Permit(permits) => permits.try_acquire().await.map(HeldLease::Permit),
@@ -56,6 +62,7 @@ impl WantedLock {
     ) -> Result<HeldLease, AcquireError> {
         match self {
             Self::Whole(mutex) => mutex.acquire_within(patience).await.map(HeldLease::Whole),
+            Self::Plain(mutex) => mutex.acquire_within(patience).await.map(HeldLease::Plain),
             Self::Once(once) => once.begin_within(patience).await.map(HeldLease::Once),
             Self::Share(lock) => lock.read_within(patience).await.map(HeldLease::Share),
             Self::Permit(permits) => {
@@ -70,6 +77,7 @@ impl HeldLease {
     pub(crate) fn resource(&self) -> &Resource {
         match self {
             Self::Whole(guard) => guard.resource(),
+            Self::Plain(guard) => guard.resource(),
             Self::Once(guard) => guard.resource(),
             Self::Share(guard) => guard.resource(),
             Self::Permit(guard) => guard.resource(),
@@ -79,18 +87,19 @@ impl HeldLease {
     pub(crate) fn owner(&self) -> &Owner {
         match self {
             Self::Whole(guard) => guard.owner(),
+            Self::Plain(guard) => guard.owner(),
             Self::Once(guard) => guard.owner(),
             Self::Share(guard) => guard.owner(),
             Self::Permit(guard) => guard.owner(),
         }
     }
 
-    /// The fencing token; those who read have none.
+    /// The fencing token; those who read have none, nor have plain locks.
     pub(crate) fn token(&self) -> Option<FencingToken> {
         match self {
             Self::Whole(guard) => Some(guard.fencing_token()),
             Self::Once(guard) => Some(guard.fencing_token()),
-            Self::Share(_) => None,
+            Self::Share(_) | Self::Plain(_) => None,
             Self::Permit(guard) => Some(guard.fencing_token()),
         }
     }
@@ -106,6 +115,7 @@ impl HeldLease {
     pub(crate) fn valid_until(&self) -> Instant {
         match self {
             Self::Whole(guard) => guard.valid_until(),
+            Self::Plain(guard) => guard.valid_until(),
             Self::Once(guard) => guard.valid_until(),
             Self::Share(guard) => guard.valid_until(),
             Self::Permit(guard) => guard.valid_until(),
@@ -115,6 +125,7 @@ impl HeldLease {
     pub(crate) fn remaining(&self) -> Duration {
         match self {
             Self::Whole(guard) => guard.remaining(),
+            Self::Plain(guard) => guard.remaining(),
             Self::Once(guard) => guard.remaining(),
             Self::Share(guard) => guard.remaining(),
             Self::Permit(guard) => guard.remaining(),
@@ -128,6 +139,7 @@ impl HeldLease {
     pub(crate) fn state(&self) -> LeaseState {
         match self {
             Self::Whole(guard) => guard.state(),
+            Self::Plain(guard) => guard.state(),
             Self::Once(guard) => guard.state(),
             Self::Share(guard) => guard.state(),
             Self::Permit(guard) => guard.state(),
@@ -137,6 +149,7 @@ impl HeldLease {
     pub(crate) async fn changed(&self) -> LeaseState {
         match self {
             Self::Whole(guard) => guard.changed().await,
+            Self::Plain(guard) => guard.changed().await,
             Self::Once(guard) => guard.changed().await,
             Self::Share(guard) => guard.changed().await,
             Self::Permit(guard) => guard.changed().await,
@@ -146,6 +159,7 @@ impl HeldLease {
     pub(crate) async fn release(self) -> ReleaseOutcome {
         match self {
             Self::Whole(guard) => guard.release().await,
+            Self::Plain(guard) => guard.release().await,
             Self::Once(guard) => guard.into_guard().release().await,
             Self::Share(guard) => guard.release().await,
             Self::Permit(guard) => guard.release().await,
@@ -155,6 +169,9 @@ impl HeldLease {
     pub(crate) async fn detach(self) -> Result<Owner, LeaseLost> {
         match self {
             Self::Whole(guard) => guard.detach().await,
+            Self::Plain(_) => {
+                unreachable!("nobody could extend it: no verb that detaches has plain locks")
+            }
             Self::Once(guard) => guard.into_guard().detach().await,
             Self::Share(guard) => guard.detach().await,
             Self::Permit(guard) => guard.detach().await,

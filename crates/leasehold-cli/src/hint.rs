@@ -74,8 +74,10 @@ pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
     // A user whose servers are all on this machine, and do not run, is trying leasehold out. An attempt that has given up before
     // all have answered does not know.
     let all_down = faults.len() == list.urls().len() && faults.iter().all(is_down_here);
+    let is_cluster = |fault: &NodeFault| fault.node().to_string().starts_with("cluster@");
     let unknown = match all_down {
         true => "start these servers; for a try, `leasehold servers start` starts some here",
+        false if faults.first().is_some_and(is_cluster) => CLUSTER,
         false => DOCTOR,
     };
     Some(known.unwrap_or(unknown).to_owned())
@@ -146,6 +148,8 @@ const COPIES: &str = "`leasehold doctor` tells how many replicas each server has
                       --replicated or --on-disk, with all clients";
 
 const DOCTOR: &str = "`leasehold doctor` says what is wrong with each node";
+
+const CLUSTER: &str = "`redis-cli --cluster check HOST:PORT` says which slots of the cluster nobody keeps, and who is away";
 
 const WRITER: &str = "`leasehold doctor` tells which process keeps the store from the others: one that was stopped, most likely";
 

@@ -1,14 +1,15 @@
 //! The manager and the options of one verb that acquires a lock.
 
 use crate::{
-    args::lock::{LockArguments, OnceFlags, PartFlags, SpanArguments, WaitFlags},
+    args::lock::{LockArguments, ModeFlags, OnceFlags, PartFlags, SpanArguments, WaitFlags},
     duration::Shown,
     exit_code,
     failure::Failure,
     hold_policy::HoldPolicy,
+    manager::Manager,
     nodes::{Nodes, misused},
 };
-use leasehold::{ConfigError, Holder, LockManager, LockOptions, Resource};
+use leasehold::{ConfigError, Holder, LockOptions, Resource};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
@@ -41,10 +42,23 @@ pub(crate) fn manager_of_part(
     part: &PartFlags,
     lock: &LockArguments,
     nodes: &Nodes,
-) -> Result<LockManager, Failure> {
+) -> Result<Manager, Failure> {
     one_name(part.shared, lock.resource())?;
     one_name_of_permits(part.permits.is_some(), lock.resource())?;
     manager(lock, nodes)
+}
+
+/// The same where the lock may be a plain one.
+pub(crate) fn manager_of_mode(
+    mode: ModeFlags,
+    part: &PartFlags,
+    lock: &LockArguments,
+    nodes: &Nodes,
+) -> Result<Manager, Failure> {
+    match mode.plain {
+        true => nodes.plain_manager(&lock.place.agreement),
+        false => manager_of_part(part, lock, nodes),
+    }
 }
 
 /// Refuses periods where a lock ends with its process, and for several names.
@@ -87,13 +101,14 @@ pub(crate) fn one_name_of_permits(is_permit: bool, resource: &Resource) -> Resul
 }
 
 /// The manager of these nodes. Says nothing to any of them.
-pub(crate) fn manager(lock: &LockArguments, nodes: &Nodes) -> Result<LockManager, Failure> {
+pub(crate) fn manager(lock: &LockArguments, nodes: &Nodes) -> Result<Manager, Failure> {
     check_ttl(lock, nodes)?;
     // As a mutex would say it, before anything is made.
     if lock.fair && lock.resource().is_several() {
         return Err(misused(&ConfigError::UnfairTogether));
     }
-    nodes.manager(&lock.place.agreement)
+    let manager = nodes.manager(&lock.place.agreement)?;
+    Ok(Manager::Fenced(manager))
 }
 
 /// The runtime of one verb, on this thread.

@@ -27,6 +27,7 @@ mod judgement;
 mod launch;
 mod lock;
 mod lock_view;
+mod manager;
 mod manual_page;
 mod moment;
 mod nesting;

@@ -1,8 +1,8 @@
 //! Where the lock lives: on servers, or on this machine alone.
 
 use crate::{
-    agreement::Agreement, departure, exit_code, failure::Failure, folder, node_list::NodeList,
-    output,
+    agreement::Agreement, departure, exit_code, failure::Failure, folder, manager::Manager,
+    node_list::NodeList, output,
 };
 use leasehold::{
     ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey, operate::Operator,
@@ -70,14 +70,27 @@ impl Nodes {
         }
     }
 
+    /// A manager that looks at all locks on these nodes, whose own are of the kind that the nodes can have. Says nothing to any of
+    /// them.
+    pub(crate) fn onlooker(&self, agreement: &Agreement) -> Result<Manager, Failure> {
+        let builder = self.to_look_at(agreement)?;
+        let manager = match builder.clone().build() {
+            Err(ConfigError::FencedCluster { .. }) => builder.build_plain().map(Manager::Plain),
+            fenced => fenced.map(Manager::Fenced),
+        };
+        manager.map_err(|error| self.wrong(&error))
+    }
+
     /// What was seen, and of what is no lock also the type, which only a second look tells.
+    /// On clusters it is not told.
     pub(crate) async fn look_closer(
         &self,
+        manager: &Manager,
         agreement: &Agreement,
         seen: Inspection,
     ) -> Result<Inspection, Failure> {
         let is_other = |node: &NodeKey| matches!(node.key, Key::Foreign { .. });
-        if !seen.nodes().iter().any(is_other) {
+        if matches!(manager, Manager::Plain(_)) || !seen.nodes().iter().any(is_other) {
             return Ok(seen);
         }
         let operator = self.operator(agreement)?;
@@ -127,6 +140,20 @@ impl Nodes {
     }
 }
 
+impl Nodes {
+    /// A manager of plain locks on these servers. Says nothing to any of them.
+    pub(crate) fn plain_manager(&self, agreement: &Agreement) -> Result<Manager, Failure> {
+        let Self::Servers(list) = self else {
+            let text = "--plain is for servers: no nodes given";
+            let hint = "name them by --nodes, LEASEHOLD_NODES or a configuration file; on this machine alone, leave --plain out";
+            return Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()));
+        };
+        let builder = agreement.builder(list).observer(departure::note);
+        let manager = builder.build_plain().map_err(|error| misused(&error))?;
+        Ok(Manager::Plain(manager))
+    }
+}
+
 /// The servers that were given, for what is about servers alone.
 pub(crate) fn servers(given: Option<&NodeList>) -> Result<&NodeList, Failure> {
     let hint = "name them by --nodes, LEASEHOLD_NODES or a configuration file";
@@ -146,10 +173,10 @@ pub(crate) fn misused(error: &ConfigError) -> Failure {
     };
     let failure = Failure::new(code, error.to_string());
     match error {
-        ConfigError::FencedCluster { .. } => failure.hint(NO_PLAIN_LOCKS.to_owned()),
+        ConfigError::FencedCluster { .. } => failure.hint(PLAIN_ALONE.to_owned()),
         _ => failure,
     }
 }
 
-const NO_PLAIN_LOCKS: &str = "the command has locks with fencing tokens alone: name single masters, \
-                              redis://db1,redis://db2,redis://db3";
+const PLAIN_ALONE: &str = "on a Redis Cluster there are `run --plain` and `hold --plain`, `status` and `force-release`; for all else \
+                           name single masters, redis://db1,redis://db2,redis://db3";

@@ -13,6 +13,7 @@ use crate::{
     giving_back,
     held_lease::HeldLease,
     hold_policy::HoldPolicy,
+    manager::Manager,
     nesting::Nesting,
     nodes::Nodes,
     signals::Signals,
@@ -20,7 +21,7 @@ use crate::{
     watch::{End, Rules, Watch},
     watchdog::Post,
 };
-use leasehold::{LockManager, clock::Clock};
+use leasehold::clock::Clock;
 use rustix::process::Signal;
 use std::{ffi::OsString, time::Duration};
 use tokio::time::Instant;
@@ -94,7 +95,7 @@ impl<'a> SupervisedRun<'a> {
     pub(crate) async fn serve(
         &self,
         guard: HeldLease,
-        manager: &LockManager,
+        manager: &Manager,
         signals: &mut Signals,
     ) -> Result<Ended, Failure> {
         let begun = Instant::now();

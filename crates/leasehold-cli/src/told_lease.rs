@@ -9,10 +9,19 @@ use std::{fmt::Write, time::Duration};
 pub(crate) struct ToldLease {
     pub(crate) resource: Resource,
     pub(crate) owner: Owner,
-    /// Known only to who acquired it. Of a share there is none.
-    pub(crate) token: Option<FencingToken>,
+    pub(crate) token: ToldToken,
     /// As time since 1970.
     pub(crate) valid_until: Duration,
+}
+
+/// What there is to tell of its fencing token.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ToldToken {
+    Is(FencingToken),
+    /// It has none: a share, and a plain lock.
+    None,
+    /// Only who acquired the lease knows.
+    Unknown,
 }
 
 impl ToldLease {
@@ -21,7 +30,7 @@ impl ToldLease {
         Self {
             resource: guard.resource().clone(),
             owner: guard.owner().clone(),
-            token: guard.token(),
+            token: guard.token().map_or(ToldToken::None, ToldToken::Is),
             valid_until: wall_time(clock, || guard.remaining()),
         }
     }
@@ -46,10 +55,12 @@ impl ToldLease {
             quoted(&self.owner.to_string())
         );
         match self.token {
-            Some(token) => lines.push_str(&format!("LEASEHOLD_FENCING_TOKEN={token}\n")),
+            ToldToken::Is(token) => {
+                lines.push_str(&format!("LEASEHOLD_FENCING_TOKEN={token}\n"));
+            }
             // A script may have one of another lock.
-            None if self.resource.is_shared() => lines.push_str("unset LEASEHOLD_FENCING_TOKEN\n"),
-            None => {}
+            ToldToken::None => lines.push_str("unset LEASEHOLD_FENCING_TOKEN\n"),
+            ToldToken::Unknown => {}
         }
         lines.push_str(&format!(
             "LEASEHOLD_VALID_UNTIL={}",
@@ -67,10 +78,10 @@ impl ToldLease {
             json_text(self.resource.as_str()),
             json_text(&self.owner.to_string()),
         );
-        let token = self
-            .token
-            .map(|token| format!("\"fencing_token\":{token},"))
-            .unwrap_or_default();
+        let token = match self.token {
+            ToldToken::Is(token) => format!("\"fencing_token\":{token},"),
+            ToldToken::None | ToldToken::Unknown => String::new(),
+        };
         let until = self.valid_until.as_millis();
         let shared = match self.resource.is_shared() {
             true => "\"shared\":true,",
@@ -141,7 +152,7 @@ mod tests {
         ToldLease {
             resource: Resource::several(resource.split('\n')).expect("good names"),
             owner: Owner::from_bytes(b"aa11.db1.7.nightly run").expect("a few bytes"),
-            token: None,
+            token: ToldToken::Unknown,
             valid_until: Duration::from_millis(17_125),
         }
     }
@@ -165,7 +176,7 @@ mod tests {
         let owner = format!("{}+permit2/4.db1.7", "a7".repeat(20));
         let told = ToldLease {
             owner: Owner::from_bytes(owner.as_bytes()).expect("a few bytes"),
-            token: FencingToken::new(9),
+            token: FencingToken::new(9).map_or(ToldToken::None, ToldToken::Is),
             ..told("gpu")
         };
         let lines = told.lines();

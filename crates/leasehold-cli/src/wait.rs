@@ -17,19 +17,20 @@ use crate::{
     hint,
     judgement::Judgement,
     lock::Patience,
+    manager::Manager,
     nesting::{self, Nesting},
     nodes::{Nodes, misused},
     output,
     signals::Signals,
 };
-use leasehold::{AcquireError, ConfigError, Election, Leadership, LockManager, LockOptions, Mutex};
+use leasehold::{AcquireError, ConfigError, Election, Leadership, LockOptions, Mutex};
 use std::time::Duration;
 use tokio::select;
 
 /// The wait of one run.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
-    manager: &'a LockManager,
+    manager: &'a Manager,
     nodes: &'a Nodes,
     lock: &'a LockArguments,
     options: LockOptions,
@@ -47,7 +48,7 @@ pub(crate) struct Wait<'a> {
 impl<'a> Wait<'a> {
     /// The wait for a lock with these options. Without a word about it, that of a candidate.
     pub(crate) fn new(
-        manager: &'a LockManager,
+        manager: &'a Manager,
         nodes: &'a Nodes,
         lock: &'a LockArguments,
         options: LockOptions,
@@ -114,9 +115,12 @@ impl<'a> Wait<'a> {
                 Some(token) => output::talk(format_args!(
                     "locked {resource} after {waited}: {slot}token {token}, valid for {left}"
                 )),
-                None => output::talk(format_args!(
-                    "locked {resource} after {waited}: shared, valid for {left}"
-                )),
+                None => {
+                    let mode = if self.is_shared { "shared" } else { "no token" };
+                    output::talk(format_args!(
+                        "locked {resource} after {waited}: {mode}, valid for {left}"
+                    ));
+                }
             }
         }
         Ok(guard)
@@ -175,12 +179,15 @@ impl<'a> Wait<'a> {
     /// Whether this command runs under a share of the name, or a permit that is in its way: all of them, if it asks for one. Its
     /// owner alone can ask for it, by an extension; one by so little changes nothing.
     async fn is_shared_around(&self, name: &str, around: &Nesting) -> bool {
+        let Manager::Fenced(manager) = self.manager else {
+            return false;
+        };
         let mut permits = 0;
         for owner in around.shares_of(name) {
             let is_permit = owner.permit().is_some();
             let part = match is_permit {
-                true => self.manager.detached_permit(name, owner),
-                false => self.manager.detached_shared(name, owner),
+                true => manager.detached_permit(name, owner),
+                false => manager.detached_shared(name, owner),
             };
             let Ok(part) = part else {
                 continue;
@@ -289,7 +296,7 @@ impl<'a> Wait<'a> {
 
     fn election(&self) -> Result<Election, Failure> {
         let (resource, options) = (self.lock.resource().as_str(), self.options.clone());
-        let election = self.manager.election_with(resource, options);
+        let election = self.manager.fenced()?.election_with(resource, options);
         election.map_err(|error| misused(&error))
     }
 
@@ -299,14 +306,20 @@ impl<'a> Wait<'a> {
             options = options.give_up_unreachable_after(patience);
         }
         let resource = self.lock.resource();
-        let (manager, name) = (self.manager, resource.as_str());
-        let wanted = match self.permits {
-            Some(permits) => {
+        let name = resource.as_str();
+        let wanted = match (self.manager, self.permits) {
+            (Manager::Plain(manager), _) => {
+                let mutex = manager.mutex_all_with(resource.names(), options);
+                mutex.map(WantedLock::Plain)
+            }
+            (Manager::Fenced(manager), Some(permits)) => {
                 let permits = manager.semaphore_with(name, permits, options);
                 permits.map(WantedLock::Permit)
             }
-            None if self.is_shared => manager.rwlock_with(name, options).map(WantedLock::Share),
-            None => {
+            (Manager::Fenced(manager), None) if self.is_shared => {
+                manager.rwlock_with(name, options).map(WantedLock::Share)
+            }
+            (Manager::Fenced(manager), None) => {
                 let mutex = manager.mutex_all_with(resource.names(), options);
                 mutex.and_then(|mutex| self.of_periods(mutex))
             }

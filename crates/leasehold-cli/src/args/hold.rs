@@ -1,7 +1,7 @@
 //! The arguments of the verbs for scripts: `leasehold hold`, `acquire`, `extend` and `release`.
 
 use super::{
-    lock::{LockArguments, PartFlags, SpanArguments, WaitFlags},
+    lock::{LockArguments, ModeFlags, PartFlags, SpanArguments, WaitFlags},
     names::Names,
     nodes::NodesArguments,
     values,
@@ -19,6 +19,9 @@ use std::time::Duration;
 pub(crate) struct HoldArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
+
+    #[command(flatten)]
+    pub(crate) mode: ModeFlags,
 
     #[command(flatten)]
     pub(crate) part: PartFlags,
@@ -134,7 +137,7 @@ Examples:
     leasehold hold --permits 4 gpu
 
 It prints four lines at once, which a shell can evaluate: LEASEHOLD_RESOURCE, LEASEHOLD_OWNER, LEASEHOLD_FENCING_TOKEN and \
-LEASEHOLD_VALID_UNTIL. With --shared there is no fencing token, and the third line is `unset LEASEHOLD_FENCING_TOKEN`. Of several names, the first line has a command of the shell that makes one a line of them. With \
+LEASEHOLD_VALID_UNTIL. With --shared and --plain there is no fencing token, and the third line is `unset LEASEHOLD_FENCING_TOKEN`. Of several names, the first line has a command of the shell that makes one a line of them. With \
 --permits there is a fifth line, LEASEHOLD_SLOT: which of the permits it is, from 0. With --json \
 it prints one object. If standard input is /dev/null, as in cron and after `&` in \
 scripts, it has already ended: the lock is released at once.

@@ -71,6 +71,19 @@ pub(crate) struct PartFlags {
     pub(crate) permits: Option<usize>,
 }
 
+/// What stands behind the lock.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ModeFlags {
+    /// Take the lock as Redlock and other libraries do, without a fencing token: on Redis Clusters, which have no other
+    /// locks, or for a user who may run no scripts
+    ///
+    /// It excludes, and is excluded by, everybody who takes the name, with --plain or without. But servers that have restarted vote
+    /// at once, whatever they have forgotten, and so does a replica that takes its master's place. The options that all
+    /// clients must share mean nothing here, but for --key-format, --replicated and --on-disk.
+    #[arg(long, conflicts_with_all = ["fair", "shared", "permits", "local"])]
+    pub(crate) plain: bool,
+}
+
 /// Whether to do the work once in each period.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OnceFlags {
@@ -79,7 +92,7 @@ pub(crate) struct OnceFlags {
     /// If the command exits with 0, the servers keep a mark until the period ends, and every run before that exits with 0
     /// without running it. If it fails, the lock is free, and the next run may try in the same period. Periods begin at
     /// midnight UTC: with 1h on every full hour, however late the command was started in the hour before.
-    #[arg(long, value_name = "DURATION", value_parser = values::period, conflicts_with_all = ["shared", "permits", "min_hold"])]
+    #[arg(long, value_name = "DURATION", value_parser = values::period, conflicts_with_all = ["plain", "shared", "permits", "min_hold"])]
     pub(crate) once_per: Option<Duration>,
 
     /// Let the periods of --once-per begin so much later: with 1d and 2h30m at 02:30 UTC

@@ -1,7 +1,7 @@
 //! The arguments of `leasehold run`.
 
 use super::{
-    lock::{LockArguments, OnceFlags, PartFlags, SpanArguments, WaitFlags},
+    lock::{LockArguments, ModeFlags, OnceFlags, PartFlags, SpanArguments, WaitFlags},
     values,
 };
 use clap::{Args, ValueEnum};
@@ -20,6 +20,9 @@ use std::{ffi::OsString, time::Duration};
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
+
+    #[command(flatten)]
+    pub(crate) mode: ModeFlags,
 
     #[command(flatten)]
     pub(crate) part: PartFlags,
@@ -92,6 +95,9 @@ Examples:
   As with flock(1), among the programs of this user on this machine:
     leasehold run --local -n backup -- ./backup
 
+  On a Redis Cluster, which LEASEHOLD_NODES names as redis+cluster://db1,db2,db3:
+    leasehold run --plain backup -- ./backup
+
   Give the job ten seconds between SIGTERM and SIGKILL, of a lease of 30 seconds:
     leasehold run --ttl 30s --grace 10s --label nightly backup -- ./backup
 
@@ -107,7 +113,7 @@ The command has these variables, beside its usual environment:
                            Unix seconds; it is extended from then on
   LEASEHOLD_FENCING_TOKEN  a number, larger for every later holder, of
                            permits for every later one of that slot; it
-                           is not set with --shared
+                           is not set with --shared and --plain
   LEASEHOLD_SLOT           with --permits: which one it is, from 0
   LEASEHOLD_OWNERS         the owners of all locks around the command: a
                            command that asks for one of them is refused

@@ -2,9 +2,8 @@
 
 use crate::{
     args::hold::AcquireArguments, exit::Exit, exit_code, failure::Failure, giving_back, lock,
-    nodes::Nodes, output, signals::Signals, told_lease::ToldLease, wait::Wait,
+    manager::Manager, nodes::Nodes, output, signals::Signals, told_lease::ToldLease, wait::Wait,
 };
-use leasehold::LockManager;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -29,7 +28,7 @@ pub(super) fn on_servers(nodes: Nodes) -> Result<Nodes, Failure> {
 }
 
 async fn acquire(
-    manager: &LockManager,
+    manager: &Manager,
     nodes: &Nodes,
     arguments: &AcquireArguments,
 ) -> Result<Exit, Failure> {

@@ -8,13 +8,13 @@ use crate::{
     exit_code,
     failure::Failure,
     lock,
+    manager::Manager,
     nodes::Nodes,
     output,
     signals::Signals,
     supervised_run::{Ended, SupervisedRun},
     wait::Wait,
 };
-use leasehold::LockManager;
 
 /// Leads or looks on, and tells how to end.
 pub(crate) fn run(arguments: &ElectArguments) -> Result<Exit, Failure> {
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &ElectArguments) -> Result<Exit, Failure> {
 }
 
 async fn campaign(
-    manager: &LockManager,
+    manager: &Manager,
     nodes: &Nodes,
     arguments: &ElectArguments,
     supervised_run: &SupervisedRun<'_>,

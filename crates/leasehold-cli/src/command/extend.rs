@@ -8,7 +8,7 @@ use crate::{
     hint,
     lock::{one_name, one_name_of_permits},
     nodes::{Nodes, misused},
-    told_lease::{ToldLease, wall_time},
+    told_lease::{ToldLease, ToldToken, wall_time},
     waiting,
 };
 use leasehold::{DetachedLease, ExtendError, LockManager};
@@ -23,7 +23,10 @@ pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
     let told = ToldLease {
         resource: lease.resource().clone(),
         owner: held.owner.clone(),
-        token: None,
+        token: match held.shared {
+            true => ToldToken::None,
+            false => ToldToken::Unknown,
+        },
         valid_until: wall_time(clock, || left),
     };
     match told.print(held.json) {

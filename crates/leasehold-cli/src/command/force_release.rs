@@ -5,30 +5,32 @@ use crate::{
     exit_code,
     failure::Failure,
     lock_view::{self, LockView, Signature, State, shown_left},
+    manager::Manager,
     nodes::Nodes,
     output, question, waiting,
     whose::{Signer, Whose},
 };
-use leasehold::{Eviction, Inspection, Key, LockManager, Owner, ReleaseOutcome};
+use leasehold::{Eviction, Inspection, Key, Owner, ReleaseOutcome};
 
 /// Looks, asks, releases, and tells the code to exit with.
 pub(crate) fn run(arguments: &ForceReleaseArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let manager = nodes.to_look_at(&place.agreement)?.build();
-    let manager = manager.map_err(|error| nodes.wrong(&error))?;
+    let manager = nodes.onlooker(&place.agreement)?;
     waiting::for_it(release(&manager, &nodes, arguments))?
 }
 
 async fn release(
-    manager: &LockManager,
+    manager: &Manager,
     nodes: &Nodes,
     arguments: &ForceReleaseArguments,
 ) -> Result<u8, Failure> {
     let (name, whose) = (&arguments.resource, Whose::with(arguments.foreign));
     let seen = manager.inspect(name).await;
     let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let seen = nodes.look_closer(&arguments.place.agreement, seen).await?;
+    let seen = nodes
+        .look_closer(manager, &arguments.place.agreement, seen)
+        .await?;
     let view = LockView::of(&seen, whose);
     if let State::OtherType(kind) = &view.state {
         return Err(lock_view::no_lock(name, kind));

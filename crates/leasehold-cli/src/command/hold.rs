@@ -2,10 +2,9 @@
 
 use crate::{
     args::hold::HoldArguments, exit::Exit, exit_code, failure::Failure, giving_back,
-    held_lease::HeldLease, hold_policy::HoldPolicy, lock, nodes::Nodes, output, signals::Signals,
-    told_lease::ToldLease, wait::Wait, watch::Story,
+    held_lease::HeldLease, hold_policy::HoldPolicy, lock, manager::Manager, nodes::Nodes, output,
+    signals::Signals, told_lease::ToldLease, wait::Wait, watch::Story,
 };
-use leasehold::LockManager;
 use std::io::{self, stdin};
 use tokio::{
     select,
@@ -16,12 +15,12 @@ use tokio::{
 /// Holds a lock, and tells how to end.
 pub(crate) fn run(arguments: &HoldArguments) -> Result<Exit, Failure> {
     let nodes = Nodes::choose(arguments.lock.place.nodes.as_ref())?;
-    let manager = lock::manager_of_part(&arguments.part, &arguments.lock, &nodes)?;
+    let manager = lock::manager_of_mode(arguments.mode, &arguments.part, &arguments.lock, &nodes)?;
     lock::runtime()?.block_on(hold(&manager, &nodes, arguments))
 }
 
 async fn hold(
-    manager: &LockManager,
+    manager: &Manager,
     nodes: &Nodes,
     arguments: &HoldArguments,
 ) -> Result<Exit, Failure> {

@@ -6,17 +6,18 @@ use crate::{
     exit_code,
     failure::Failure,
     lock,
+    manager::Manager,
     nodes::Nodes,
     signals::Signals,
     supervised_run::{Ended, SupervisedRun},
     wait::Wait,
 };
-use leasehold::LockManager;
 
 /// Runs a command under a lock, and tells how to end.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let RunArguments {
         lock,
+        mode,
         part,
         span,
         once,
@@ -27,12 +28,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let nodes = Nodes::choose(lock.place.nodes.as_ref())?;
     lock::outlives(*once, lock.resource(), &nodes)?;
     let supervised_run = SupervisedRun::new(&nodes, lock, span, loss, command)?;
-    let manager = lock::manager_of_part(part, lock, &nodes)?;
+    let manager = lock::manager_of_mode(*mode, part, lock, &nodes)?;
     lock::runtime()?.block_on(under_lock(&manager, &nodes, arguments, &supervised_run))
 }
 
 async fn under_lock(
-    manager: &LockManager,
+    manager: &Manager,
     nodes: &Nodes,
     arguments: &RunArguments,
     supervised_run: &SupervisedRun<'_>,

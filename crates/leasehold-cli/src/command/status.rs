@@ -4,6 +4,7 @@ use crate::{
     args::views::StatusArguments,
     failure::Failure,
     lock_view::{LockView, State},
+    manager::Manager,
     nodes::Nodes,
     output, usable, waiting,
     whose::{Signer, Whose},
@@ -15,15 +16,15 @@ use std::time::Duration;
 pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let manager = nodes.to_look_at(&place.agreement)?.build();
-    let manager = manager.map_err(|error| nodes.wrong(&error))?;
+    let manager = nodes.onlooker(&place.agreement)?;
     let seen = waiting::for_it(async {
         let seen = manager.inspect(&arguments.resource).await;
         let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-        nodes.look_closer(&place.agreement, seen).await
+        nodes.look_closer(&manager, &place.agreement, seen).await
     })??;
     let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
-    if view.state == State::Free || view.is_unheld_by_twins() {
+    let votes_at_once = matches!(manager, Manager::Plain(_));
+    if !votes_at_once && (view.state == State::Free || view.is_unheld_by_twins()) {
         let patient = usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?;
         for (node, why) in usable::hanging(&patient) {
             output::talk(format_args!(

@@ -1,7 +1,7 @@
 //! What stands in the way of who waits: the holder of the lock, those who have parts of it, and the waiters that come first.
 
-use super::Wait;
-use crate::{duration::Shown, lock_view::of_so_many};
+use super::{Wait, in_line::read_for};
+use crate::{duration::Shown, lock_view::of_so_many, manager::Manager};
 use leasehold::{AcquireError, Holder, Owner, TakenPermits};
 use std::{fmt, time::Duration};
 
@@ -43,33 +43,76 @@ impl fmt::Display for Barrier {
 }
 
 impl Wait<'_> {
-    /// What this refusal says, and what the nodes do, if it does not say who holds the lock.
+    /// What this refusal says, and what the nodes do, if it does not say who holds the lock, or which of its names.
     pub(super) async fn barrier(&self, error: &AcquireError) -> Barrier {
         if let Some(permits) = error.held().and_then(|held| held.permits.as_ref()) {
             return of_permits(permits, error);
         }
-        match self.permits_in_the_way(error).await {
+        match self.untold(error).await {
             Some(barrier) => barrier,
-            None => Barrier::Lock(barrier(error)),
+            None => Barrier::Lock(barrier(error) + &self.names_of_holder(error).await),
         }
     }
 
     /// The error of who did not wait.
     pub(super) async fn refused(&self, error: &AcquireError) -> String {
-        match self.permits_in_the_way(error).await {
+        match self.untold(error).await {
             Some(barrier) => format!("cannot lock {}: {barrier}", self.lock.resource().quoted()),
-            None => format!("cannot {error}"),
+            None => format!("cannot {error}{}", self.names_of_holder(error).await),
         }
     }
 
-    /// The permits that keep out who wants all of the name, of which a refusal does not tell.
-    async fn permits_in_the_way(&self, error: &AcquireError) -> Option<Barrier> {
+    /// What is in the way where a refusal does not tell: permits, that of who wants all of the name; the holder, that of a plain
+    /// lock, which is a `SET NX`.
+    async fn untold(&self, error: &AcquireError) -> Option<Barrier> {
         let held = error.held().filter(|held| !held.held_on.is_empty())?;
-        let resource = self.lock.resource();
-        if held.holder.is_some() || held.permits.is_some() || resource.is_several() {
+        if held.holder.is_some() || held.permits.is_some() {
             return None;
         }
-        self.taken_permits(resource.as_str()).await
+        let resource = self.lock.resource();
+        match self.manager {
+            Manager::Plain(_) => self.first_holder().await,
+            Manager::Fenced(_) if resource.is_several() => None,
+            Manager::Fenced(_) => self.taken_permits(resource.as_str()).await,
+        }
+    }
+
+    /// Who has the first of these names that anybody has.
+    async fn first_holder(&self) -> Option<Barrier> {
+        for name in self.lock.resource().names() {
+            let seen = self.manager.inspect(name).await.ok()?;
+            let holder = seen.holder();
+            if holder.is_some() || read_for(&seen).is_some() {
+                let left = seen.remaining().or_else(|| read_for(&seen));
+                let names = self.names_of(holder).await;
+                return Some(Barrier::Lock(held_by(holder, left) + &names));
+            }
+        }
+        None
+    }
+
+    /// The names that the holder has of which this refusal tells.
+    async fn names_of_holder(&self, error: &AcquireError) -> String {
+        self.names_of(error.holder()).await
+    }
+
+    /// `; of these names it has "a"`: which of several this owner has. Nothing if there is one alone.
+    async fn names_of(&self, holder: Option<&Owner>) -> String {
+        let resource = self.lock.resource();
+        let mut names = Vec::new();
+        if holder.is_none() || !resource.is_several() {
+            return String::new();
+        }
+        for name in resource.names() {
+            let seen = self.manager.inspect(name).await;
+            if seen.is_ok_and(|seen| seen.holder() == holder) {
+                names.push(format!("{name:?}"));
+            }
+        }
+        match names.is_empty() {
+            true => String::new(),
+            false => format!("; of these names it has {}", names.join(", ")),
+        }
     }
 
     /// The permits of this name that are taken.

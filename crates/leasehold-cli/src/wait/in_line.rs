@@ -88,7 +88,7 @@ impl Wait<'_> {
 }
 
 /// How long a quorum keeps it for nobody by name: for those who read, or for another program.
-fn read_for(seen: &Inspection) -> Option<Duration> {
+pub(super) fn read_for(seen: &Inspection) -> Option<Duration> {
     let ends = seen.nodes().iter().filter_map(|node| match &node.key {
         Key::Foreign { remaining, .. } => *remaining,
         _ => None,

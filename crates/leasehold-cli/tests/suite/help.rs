@@ -103,6 +103,7 @@ impl Shell {
             "leasehold acquire",
             "leasehold extend",
             "leasehold release",
+            "--plain",
             "--require-nodes",
         ];
         let needs = needs.iter().any(|words| example.contains(words));
@@ -122,6 +123,7 @@ fn the_examples_of_run_run_as_they_stand_in_its_help() {
         "transfer ran\n",
         "search ran\nrebuild ran\n",
         "render ran\n",
+        "backup ran\n",
         "backup ran\n",
         "backup ran\n",
         "hi\n",

@@ -21,6 +21,7 @@ mod once;
 mod operator;
 mod output;
 mod permits;
+mod plain;
 mod process;
 mod scripts;
 mod sentinels;

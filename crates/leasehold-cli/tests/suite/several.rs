@@ -87,11 +87,16 @@ fn who_has_several_names_keeps_out_all_who_want_one_of_them() {
         // Who was refused has left nothing, and who wants others is in nobody's way.
         assert!(site.is_free(&["c", "d"]));
         let refused = site.end(&["run", "-n", "c", "b", "--", "true"]);
-        refused.assert_says(121, &["leasehold: cannot lock \"b\", \"c\": held by pid "]);
+        let which = "; of these names it has \"b\"\n";
+        let told = "leasehold: cannot lock \"b\", \"c\": held by pid ";
+        refused.assert_says(121, &[told, which]);
         let late = site.end(&["run", "-w", "300ms", "c", "b", "--", "true"]);
         late.assert_says(
             124,
-            &["cannot lock \"b\", \"c\": still held after 300 ms by pid "],
+            &[
+                "cannot lock \"b\", \"c\": still held after 300 ms by pid ",
+                which,
+            ],
         );
         holder.close_stdin();
         let seen = holder.end();

@@ -216,12 +216,14 @@ fn commands_that_cannot_be_run_are_told_and_leave_the_lock_free() {
 }
 
 #[test]
-fn a_cluster_is_refused_by_every_command_with_the_reason_and_the_way_out() {
+fn a_cluster_is_refused_where_more_than_plain_locks_is_needed_with_the_reason_and_the_way_out() {
     let user = User::new();
     for words in [
         &["run", "-n", "demo", "--", "true"][..],
+        &["hold", "demo"],
         &["acquire", "-n", "demo"],
-        &["status", "demo"],
+        &["elect", "demo", "--", "true"],
+        &["wait", "demo"],
         &["list"],
         &["doctor"],
         &["admit"],
@@ -232,6 +234,7 @@ fn a_cluster_is_refused_by_every_command_with_the_reason_and_the_way_out() {
         assert!(!format!("{seen:?}").contains("hunter"), "{seen:?}");
         let node = "the node cluster@db1:6379+db2:6379+db3:6379 is a Redis Cluster";
         let hint = "name single masters, redis://db1,redis://db2,redis://db3";
-        seen.assert_says(2, &[node, "a script reaches one slot", hint]);
+        let parts = [node, "a script reaches one slot", "`run --plain`", hint];
+        seen.assert_says(2, &parts);
     }
 }

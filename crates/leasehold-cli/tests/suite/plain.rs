@@ -1,0 +1,109 @@
+//! Plain locks: on Redis Clusters, which have no others, and beside locks with fencing tokens.
+
+use crate::support::{Running, Seen, Test, User};
+use leasehold_servers::{RedisCluster, ServerSet, require_server};
+
+/// Nodes, and who uses them.
+struct Place {
+    user: User,
+    nodes: String,
+}
+
+impl Place {
+    fn new(nodes: String) -> Self {
+        let user = User::new();
+        Self { user, nodes }
+    }
+
+    fn test(&self, words: &[&str]) -> Test {
+        self.user.run(words).env("LEASEHOLD_NODES", &self.nodes)
+    }
+
+    fn run(&self, words: &[&str]) -> Seen {
+        self.test(words).end()
+    }
+
+    /// Holds the lock `r`, as soon as it has told so.
+    fn hold(&self, flags: &[&str]) -> (Running, String) {
+        let mut hold = self.test(&[&["hold", "r"], flags].concat()).keeping_stdin();
+        let lines: Vec<_> = (0..4).map(|_| hold.line()).collect();
+        (hold, lines.join("\n"))
+    }
+}
+
+#[test]
+fn a_command_runs_under_a_plain_lock_on_a_cluster() {
+    require_server();
+    let cluster = RedisCluster::start(3, 0).expect("it starts");
+    let place = Place::new(cluster.url());
+    let told = "echo $LEASEHOLD_RESOURCE ${LEASEHOLD_FENCING_TOKEN-none}";
+    let run = ["run", "--plain", "-v", "r", "--", "sh", "-c", told];
+    let seen = place.run(&run);
+    assert_eq!((seen.code, &*seen.stdout), (0, "r none\n"), "{seen:?}");
+    seen.assert_says(0, &["locked \"r\" after ", ": no token, valid for "]);
+    assert!(place.run(&["status", "r"]).stdout.contains("\"r\" is free"));
+
+    let (hold, lines) = place.hold(&["--plain"]);
+    assert!(
+        lines.contains("\nunset LEASEHOLD_FENCING_TOKEN\n"),
+        "{lines}"
+    );
+    let seen = place.run(&["run", "--plain", "-n", "r", "--", "true"]);
+    seen.assert_says(121, &["cannot lock \"r\": held by pid "]);
+    let seen = place.run(&["run", "--plain", "-w", "300ms", "r", "--", "true"]);
+    seen.assert_says(124, &["\"r\": still held after 300 ms by pid "]);
+    let seen = place.run(&["status", "r"]);
+    assert!(seen.stdout.contains("held by"), "{seen:?}");
+    let seen = place.run(&["force-release", "--yes", "r"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    hold.end().assert_says(123, &["lost the lock \"r\""]);
+}
+
+#[test]
+fn a_cluster_that_nobody_keeps_is_told_with_the_command_that_looks_closer() {
+    let place = Place::new("redis+cluster://127.0.0.1:1".to_owned());
+    let seen = place.run(&["run", "--plain", "-n", "r", "--", "true"]);
+    let hint = "hint: `redis-cli --cluster check";
+    seen.assert_says(122, &["cluster@127.0.0.1:1", hint]);
+}
+
+#[test]
+fn plain_locks_and_fenced_ones_exclude_each_other() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let place = Place::new(servers.nodes());
+    for (ours, theirs) in [(&["--plain"][..], &[][..]), (&[], &["--plain"])] {
+        let (mut hold, _) = place.hold(ours);
+        let words = [&["run", "-n", "r"], theirs, &["--", "true"]].concat();
+        place
+            .run(&words)
+            .assert_says(121, &["cannot lock \"r\": held by pid "]);
+        hold.close_stdin();
+        assert_eq!(hold.end().code, 0);
+        assert_eq!(place.run(&words).code, 0);
+    }
+}
+
+#[test]
+fn a_plain_lock_has_no_parts_no_line_and_no_file() {
+    let place = Place::new("redis://127.0.0.1:1".to_owned());
+    for flags in [
+        &["--shared"][..],
+        &["--permits", "2"],
+        &["--fair"],
+        &["--once-per", "1h"],
+        &["--local"],
+    ] {
+        let seen = place.run(&[&["run", "--plain"], flags, &["r", "--", "true"]].concat());
+        seen.assert_says(2, &["cannot be used with", "--plain"]);
+    }
+    let test = place.user.run(&["run", "--plain", "r", "--", "true"]);
+    let seen = test.end();
+    seen.assert_says(
+        2,
+        &[
+            "--plain is for servers: no nodes given",
+            "hint: name them by",
+        ],
+    );
+}
