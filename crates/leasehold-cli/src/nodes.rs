@@ -82,15 +82,13 @@ impl Nodes {
     }
 
     /// What was seen, and of what is no lock also the type, which only a second look tells.
-    /// On clusters it is not told.
     pub(crate) async fn look_closer(
         &self,
-        manager: &Manager,
         agreement: &Agreement,
         seen: Inspection,
     ) -> Result<Inspection, Failure> {
         let is_other = |node: &NodeKey| matches!(node.key, Key::Foreign { .. });
-        if matches!(manager, Manager::Plain(_)) || !seen.nodes().iter().any(is_other) {
+        if !seen.nodes().iter().any(is_other) {
             return Ok(seen);
         }
         let operator = self.operator(agreement)?;
@@ -178,5 +176,5 @@ pub(crate) fn misused(error: &ConfigError) -> Failure {
     }
 }
 
-const PLAIN_ALONE: &str = "on a Redis Cluster there are `run --plain` and `hold --plain`, `status` and `force-release`; for all else \
+const PLAIN_ALONE: &str = "on a Redis Cluster there are `run --plain` and `hold --plain`, `status`, `list`, `wait` and `force-release`; for all else \
                            name single masters, redis://db1,redis://db2,redis://db3";

@@ -18,18 +18,20 @@ use crate::{
     nodes::Nodes,
     waiting,
 };
-use leasehold::clock::Clock;
+use leasehold::{ConfigError, clock::Clock};
 use std::time::Duration;
 
 /// The nodes, as far as it decides whether they vote: for this lock, if one is named. A quorum that says so at once is
 /// enough; the others are waited for only where they could change the judgement, and while there is `time`. A node that hangs
 /// costs one answer's time in any case, and one that is far away is heard to the end.
+///
+/// None where there is nothing to ask: the masters of a Redis Cluster vote as soon as they run.
 pub(crate) fn examined(
     nodes: &Nodes,
     agreement: &Agreement,
     lock: Option<&str>,
     time: Option<Duration>,
-) -> Result<Patient, Failure> {
+) -> Result<Option<Patient>, Failure> {
     let mut operator = nodes.operator(agreement)?;
     if let Some(lock) = lock {
         operator = operator.about(lock).map_err(|error| nodes.wrong(&error))?;
@@ -42,15 +44,20 @@ pub(crate) fn examined(
             operator = operator.within(in_millis(left));
         }
         let told = waiting::for_it(operator.examine_votes())?;
-        let told = told.map_err(|error| nodes.wrong(&error))?;
-        Ok(patient(agreement, operator.quorum(), &told))
+        match told {
+            Err(ConfigError::FencedCluster { .. }) => Ok(None),
+            Err(error) => Err(nodes.wrong(&error)),
+            Ok(told) => Ok(Some(patient(agreement, operator.quorum(), &told))),
+        }
     };
-    let soon = with(ANSWER, None)?;
+    let Some(soon) = with(ANSWER, None)? else {
+        return Ok(None);
+    };
     let is_enough = matches!(soon.judgement(), Judgement::Now { .. });
     let left = end.map(|end| end.saturating_since(clock.now()));
     let has_time = left.is_none_or(|left| left > ANSWER);
     match is_enough || !has_time || hanging(&soon).next().is_none() {
-        true => Ok(soon),
+        true => Ok(Some(soon)),
         false => with(PATIENCE, left),
     }
 }

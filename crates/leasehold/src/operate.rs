@@ -89,7 +89,7 @@ impl ManagerBuilder {
     /// What an operator can do with these nodes: see [`operate`](crate::operate). Asks nobody.
     ///
     /// # Errors
-    /// A [`ConfigError`] as of [`build`](Self::build).
+    /// A [`ConfigError`] as of [`build`](Self::build), except that a Redis Cluster is no error here.
     pub fn operator(&self) -> Result<Operator, ConfigError> {
         Ok(Operator::new(self.clone().into_operated()?))
     }

@@ -244,7 +244,7 @@ const LIBRARY: [&[&str]; 15] = [
     &["blocking", "config", "operate", "testing"],
 ];
 
-const REDIS: [&[&str]; 13] = [
+const REDIS: [&[&str]; 14] = [
     &["codec", "kind", "texts", "url"],
     &["heads", "reply", "socket"],
     &["copies", "glance", "native", "succession", "talk"],
@@ -256,7 +256,8 @@ const REDIS: [&[&str]; 13] = [
     &["interpreter"],
     &["connection"],
     &["search"],
-    &["cluster", "stamp", "admin_client"],
+    &["cluster", "stamp"],
+    &["admin_client"],
     &["wire"],
 ];
 

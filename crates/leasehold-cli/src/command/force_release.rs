@@ -28,9 +28,7 @@ async fn release(
     let (name, whose) = (&arguments.resource, Whose::with(arguments.foreign));
     let seen = manager.inspect(name).await;
     let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let seen = nodes
-        .look_closer(manager, &arguments.place.agreement, seen)
-        .await?;
+    let seen = nodes.look_closer(&arguments.place.agreement, seen).await?;
     let view = LockView::of(&seen, whose);
     if let State::OtherType(kind) = &view.state {
         return Err(lock_view::no_lock(name, kind));

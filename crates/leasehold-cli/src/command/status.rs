@@ -4,7 +4,6 @@ use crate::{
     args::views::StatusArguments,
     failure::Failure,
     lock_view::{LockView, State},
-    manager::Manager,
     nodes::Nodes,
     output, usable, waiting,
     whose::{Signer, Whose},
@@ -20,12 +19,13 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let seen = waiting::for_it(async {
         let seen = manager.inspect(&arguments.resource).await;
         let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-        nodes.look_closer(&manager, &place.agreement, seen).await
+        nodes.look_closer(&place.agreement, seen).await
     })??;
     let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
-    let votes_at_once = matches!(manager, Manager::Plain(_));
-    if !votes_at_once && (view.state == State::Free || view.is_unheld_by_twins()) {
-        let patient = usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?;
+    if (view.state == State::Free || view.is_unheld_by_twins())
+        && let Some(patient) =
+            usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?
+    {
         for (node, why) in usable::hanging(&patient) {
             output::talk(format_args!(
                 "{node}: does not tell whether it votes: {why}"

@@ -27,15 +27,13 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
     if arguments.json {
         output::data(end.view.json())?;
     }
-    match &end.patient {
-        None => Err(not_free(arguments, &nodes, &end)),
-        Some(patient) => match &end.view.state {
-            State::Unusable { judgement, count } => {
-                let why = end.view.unusable(*judgement, count);
-                Err(usable::failure(patient, why))
-            }
-            _ => Ok(exit_code::SUCCESS),
-        },
+    match (&end.patient, &end.view.state) {
+        (Some(patient), State::Unusable { judgement, count }) => {
+            let why = end.view.unusable(*judgement, count);
+            Err(usable::failure(patient, why))
+        }
+        _ if end.is_free => Ok(exit_code::SUCCESS),
+        _ => Err(not_free(arguments, &nodes, &end)),
     }
 }
 
@@ -43,7 +41,9 @@ pub(crate) fn run(arguments: &WaitArguments) -> Result<u8, Failure> {
 struct WaitEnd {
     seen: Inspection,
     view: LockView,
-    /// The nodes, where nobody holds the lock as far as they know.
+    /// Whether nobody holds the lock as far as the nodes know.
+    is_free: bool,
+    /// The nodes, if it is free, where there is more to ask.
     patient: Option<Patient>,
 }
 
@@ -65,8 +65,8 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
         let seen = seen.map_err(|error| nodes.wrong(&error))?;
         let mut view = LockView::of(&seen, Whose::Ours);
         let mut patient = None;
-        if view.state == State::Free || has_permit(arguments, &seen) {
-            let examined = usable::examined(nodes, agreement, Some(name), left())?;
+        let is_free = view.state == State::Free || has_permit(arguments, &seen);
+        if is_free && let Some(examined) = usable::examined(nodes, agreement, Some(name), left())? {
             match usable::state(&examined) {
                 // Permits that others have are there all the same.
                 State::Free => {}
@@ -90,6 +90,7 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
         return Ok(WaitEnd {
             seen,
             view,
+            is_free,
             patient,
         });
     }

@@ -42,6 +42,9 @@ fn a_command_runs_under_a_plain_lock_on_a_cluster() {
     assert_eq!((seen.code, &*seen.stdout), (0, "r none\n"), "{seen:?}");
     seen.assert_says(0, &["locked \"r\" after ", ": no token, valid for "]);
     assert!(place.run(&["status", "r"]).stdout.contains("\"r\" is free"));
+    assert_eq!(place.run(&["wait", "r"]).code, 0);
+    let seen = place.run(&["list"]);
+    seen.assert(0, "", "leasehold: nothing is locked\n");
 
     let (hold, lines) = place.hold(&["--plain"]);
     assert!(
@@ -54,6 +57,14 @@ fn a_command_runs_under_a_plain_lock_on_a_cluster() {
     seen.assert_says(124, &["\"r\": still held after 300 ms by pid "]);
     let seen = place.run(&["status", "r"]);
     assert!(seen.stdout.contains("held by"), "{seen:?}");
+    place
+        .run(&["wait", "--wait", "300ms", "r"])
+        .assert_says(124, &["\"r\" is still held by "]);
+    let seen = place.run(&["list"]);
+    assert!(
+        seen.stdout.lines().any(|line| line.starts_with("r  ")),
+        "{seen:?}"
+    );
     let seen = place.run(&["force-release", "--yes", "r"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     hold.end().assert_says(123, &["lost the lock \"r\""]);

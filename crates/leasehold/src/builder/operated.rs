@@ -5,7 +5,7 @@ use crate::{
     configuration::Configuration,
     error::ConfigError,
     link::{NodeName, redis::RedisUrl},
-    mode::Fenced,
+    mode::{Fenced, Plain},
 };
 use leasehold_core::Quorum;
 use std::fmt;
@@ -16,6 +16,18 @@ pub(crate) struct Operated {
     pub(crate) nodes: Vec<(NodeName, Spot)>,
     pub(crate) quorum: Quorum,
     pub(crate) configuration: Configuration,
+    /// A node that is a Redis Cluster: then locks are plain.
+    cluster: Option<NodeName>,
+}
+
+impl Operated {
+    /// The same, if its nodes can have locks with fencing tokens: others have nothing to say of themselves.
+    pub(crate) fn fenced(&self) -> Result<Self, ConfigError> {
+        match &self.cluster {
+            None => Ok(self.clone()),
+            Some(node) => Err(ConfigError::FencedCluster { node: node.clone() }),
+        }
+    }
 }
 
 /// Where a node is, for those who come not for locks.
@@ -54,12 +66,18 @@ impl fmt::Debug for Spot {
 impl ManagerBuilder {
     /// What an operator of the nodes has to know of them.
     pub(crate) fn into_operated(mut self) -> Result<Operated, ConfigError> {
-        let (quorum, configuration) = self.agreement::<Fenced>()?;
+        let cluster = self.nodes.iter().find(|node| node.is_cluster());
+        let cluster = cluster.map(|node| node.name.clone());
+        let (quorum, configuration) = match cluster {
+            Some(_) => self.agreement::<Plain>()?,
+            None => self.agreement::<Fenced>()?,
+        };
         let nodes = self.nodes.into_iter();
         Ok(Operated {
             nodes: nodes.map(|node| (node.name, node.spot)).collect(),
             quorum,
             configuration,
+            cluster,
         })
     }
 }

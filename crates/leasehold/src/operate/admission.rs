@@ -54,7 +54,8 @@ impl Operator {
     /// Waits for all nodes at once, for about half a minute at most. Doing it again changes nothing.
     ///
     /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had. What a single node said is in its [`NodeAnswer`].
+    /// [`ConfigError::Thread`] if there is no thread to be had, [`ConfigError::FencedCluster`] if a node is a Redis Cluster. What a
+    /// single node said is in its [`NodeAnswer`].
     ///
     /// # Cancel safety
     /// Dropping the future loses the answers; the nodes are told all the same.

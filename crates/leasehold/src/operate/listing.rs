@@ -13,6 +13,7 @@ use crate::{
             RedisUrl,
             admin_client::{
                 AdminClient,
+                cluster::ClusterClient,
                 keys::{Sort, Stored},
             },
         },
@@ -97,16 +98,33 @@ impl Search {
         self
     }
 
-    async fn visit(
-        &self,
-        url: RedisUrl,
-        configuration: &Configuration,
-    ) -> Result<AdminClient, String> {
+    async fn visit(&self, url: RedisUrl, configuration: &Configuration) -> Result<Visit, String> {
         let node_key = configuration.node_key();
-        match self.answer_within {
+        if url.is_cluster() {
+            let client = ClusterClient::visit(url, node_key, self.answer_within).await?;
+            return Ok(Visit::Cluster(client));
+        }
+        let admin_client = match self.answer_within {
             None => AdminClient::visit(url, node_key).await,
             Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
+        };
+        Ok(Visit::Server(Box::new(admin_client?)))
+    }
+
+    /// The names of what may be a lock on these servers, and whether there are no more.
+    async fn scan_all(
+        &self,
+        servers: Vec<&mut AdminClient>,
+        configuration: &Configuration,
+    ) -> Result<(BTreeSet<Resource>, bool), String> {
+        let (mut names, mut is_all) = (BTreeSet::new(), true);
+        for server in servers {
+            let (more, is_all_more) = self.scan(server, configuration).await?;
+            names.extend(more);
+            is_all &= is_all_more;
         }
+        is_all &= names.len() <= self.most;
+        Ok((names.into_iter().take(self.most).collect(), is_all))
     }
 
     /// The names of what may be a lock on this server, and whether there are no more.
@@ -140,10 +158,9 @@ pub(super) async fn look(operated: Operated, resource: Resource) -> Inspection {
         let names = [resource.clone()];
         async move {
             let visit = match spot {
-                Spot::Server(url) => match search.visit(url, &configuration).await {
-                    Ok(admin_client) => Visit::Server(Box::new(admin_client)),
-                    Err(why) => Visit::Silent(why),
-                },
+                Spot::Server(url) => {
+                    { search.visit(url, &configuration).await }.unwrap_or_else(Visit::Silent)
+                }
                 // There is little to go through.
                 other => scan(other, &configuration, &search, None).await.0,
             };
@@ -165,11 +182,23 @@ pub(super) async fn look(operated: Operated, resource: Resource) -> Inspection {
 /// A node whose names were read and whose keys are read next.
 enum Visit {
     Server(Box<AdminClient>),
+    Cluster(ClusterClient),
     /// What is there was read at once.
     #[cfg(all(feature = "file", unix))]
     Read(std::collections::BTreeMap<Resource, Key>),
     Silent(String),
     Unlisted,
+}
+
+impl Visit {
+    /// The servers that have the keys.
+    fn servers(&mut self) -> Vec<&mut AdminClient> {
+        match self {
+            Self::Server(admin_client) => vec![admin_client],
+            Self::Cluster(client) => client.masters().collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Reads all nodes' names, and then what every node has under any of them.
@@ -248,18 +277,18 @@ async fn scan(
         Spot::Elsewhere => nothing(Visit::Unlisted),
         Spot::Server(url) => {
             let scanned = in_time(left, async {
-                let mut admin_client = search.visit(url, configuration).await?;
-                let found = search.scan(&mut admin_client, configuration).await?;
-                Ok((admin_client, found))
+                let mut visit = search.visit(url, configuration).await?;
+                let found = search.scan_all(visit.servers(), configuration).await?;
+                Ok((visit, found))
             });
             match scanned.await {
                 Err(why) => nothing(Visit::Silent(why)),
-                Ok((admin_client, (names, is_all))) => {
+                Ok((visit, (names, is_all))) => {
                     let scanned = Scanned {
                         keys: names.len(),
                         has_more: !is_all,
                     };
-                    (Visit::Server(Box::new(admin_client)), Some(scanned), names)
+                    (visit, Some(scanned), names)
                 }
             }
         }
@@ -326,6 +355,11 @@ async fn read(
         Visit::Read(mut keys) => {
             let key = |name| keys.remove(name).unwrap_or(Key::Free);
             Ok(names.iter().map(key).collect())
+        }
+        Visit::Cluster(mut client) => {
+            let stored = in_time(left, client.read(configuration.key_format(), names));
+            let stored = stored.await.map_err(Some)?;
+            Ok(stored.into_iter().map(key).collect())
         }
         Visit::Server(mut admin_client) => {
             let stored = in_time(left, admin_client.read(configuration.key_format(), names));

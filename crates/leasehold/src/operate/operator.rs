@@ -22,6 +22,10 @@ use tokio::sync::watch;
 /// What an operator of the nodes can do with them. Made by
 /// [`ManagerBuilder::operator`](crate::ManagerBuilder::operator); making one asks nobody. Clones are cheap, and each call
 /// visits the nodes anew.
+///
+/// Of a Redis Cluster the locks alone can be looked at: [`list`](Self::list), [`search`](Self::search), [`look`](Self::look),
+/// [`until_free`](Self::until_free), [`look_on`](Self::look_on). It is looked at once a second, and is silent as a whole where
+/// one of its masters is. All else is about what a node keeps for fencing tokens and the restart guard.
 #[derive(Clone, Debug)]
 pub struct Operator {
     pub(super) operated: Operated,
@@ -118,7 +122,7 @@ impl Operator {
     /// Waits for all nodes at once, for about half a minute at most.
     ///
     /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had.
+    /// [`ConfigError::Thread`] if there is no thread to be had, [`ConfigError::FencedCluster`] if a node is a Redis Cluster.
     ///
     /// # Cancel safety
     /// Dropping the future loses the answers and nothing else.
@@ -139,7 +143,7 @@ impl Operator {
     /// Waits for all nodes at once, for about a minute at most, or as [`within`](Self::within) says.
     ///
     /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had.
+    /// [`ConfigError::Thread`] if there is no thread to be had, [`ConfigError::FencedCluster`] if a node is a Redis Cluster.
     ///
     /// # Cancel safety
     /// Dropping the future loses the answers and nothing else.
@@ -166,7 +170,7 @@ impl Operator {
     /// locks and the server's settings are not told.
     ///
     /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had.
+    /// As [`examine`](Self::examine).
     ///
     /// # Cancel safety
     /// Dropping the future loses the answers and nothing else.
@@ -175,7 +179,7 @@ impl Operator {
     }
 
     async fn look_at(&self, extent: Extent) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let (operated, lock) = (self.operated.clone(), self.lock.clone());
+        let (operated, lock) = (self.operated.fenced()?, self.lock.clone());
         elsewhere(examination::examine(operated, extent, lock, self.limits)).await
     }
 
@@ -389,7 +393,7 @@ impl Operator {
         T: Send + 'static,
         F: Future<Output = Result<T, String>> + Send + 'static,
     {
-        let (operated, limit) = (self.operated.clone(), self.limits.whole);
+        let (operated, limit) = (self.operated.fenced()?, self.limits.whole);
         elsewhere(ask_all(operated, limit, ask)).await
     }
 
@@ -459,7 +463,7 @@ impl Operator {
     /// # Source
     /// Arguments [S1](crate::safety#s1), [S2](crate::safety#s2), [S4](crate::safety#s4) and [S9](crate::safety#s9).
     pub async fn reconfigure(&self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
-        let (operated, former) = (self.operated.clone(), former.read()?);
+        let (operated, former) = (self.operated.fenced()?, former.read()?);
         elsewhere(procedure::run(operated, former)).await?
     }
 
@@ -472,7 +476,7 @@ impl Operator {
     /// # Cancel safety
     /// Dropping the future loses the answer and nothing else.
     pub async fn rehearse(&self, former: Former) -> Result<Reconfiguration, ReconfigureError> {
-        let (operated, former) = (self.operated.clone(), former.read()?);
+        let (operated, former) = (self.operated.fenced()?, former.read()?);
         elsewhere(procedure::rehearse(operated, former)).await?
     }
 }

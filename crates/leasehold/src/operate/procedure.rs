@@ -78,6 +78,7 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
         nodes,
         quorum,
         configuration: target,
+        ..
     } = operated;
     let sites = look(sites(nodes, former), &target).await;
     let sites = merge(sites)?;

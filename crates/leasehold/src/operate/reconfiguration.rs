@@ -39,6 +39,9 @@ impl Former {
             let url: RedisUrl = url
                 .parse()
                 .map_err(|error| ConfigError::Node(std::sync::Arc::new(error)))?;
+            if url.is_cluster() {
+                return Err(ConfigError::FencedCluster { node: url.name() });
+            }
             if read.iter().any(|other| other.name() == url.name()) {
                 return Err(ConfigError::SameNode { node: url.name() });
             }

@@ -9,7 +9,10 @@ use crate::{
     inspection::{Inspection, Key, NodeKey},
     link::{
         NodeName,
-        redis::{RedisUrl, admin_client::AdminClient},
+        redis::{
+            RedisUrl,
+            admin_client::{AdminClient, cluster::ClusterClient},
+        },
     },
 };
 use leasehold_core::{FencingToken, PermitCount, Quorum, Resource};
@@ -214,7 +217,11 @@ impl Sentry {
                 self.tell(Err(UNLISTED.to_owned()), None);
             }
             Spot::Server(url) => loop {
-                if let Err(why) = self.before_server(&url).await {
+                let ended = match url.is_cluster() {
+                    true => self.before_cluster(&url).await,
+                    false => self.before_server(&url).await,
+                };
+                if let Err(why) = ended {
                     self.tell(Err(why), None);
                 }
                 sleep(AGAIN).await;
@@ -249,13 +256,7 @@ impl Sentry {
             };
             let key = listing::key(stored);
             // The key's end is told late or never.
-            let ends = match &key {
-                Key::Held {
-                    remaining: Some(remaining),
-                    ..
-                } => *remaining + Duration::from_millis(1),
-                _ => AGAIN,
-            };
+            let ends = ends(&key);
             // Read behind the key: counters only grow.
             let counter = admin_client.counter(&self.resource).await?;
             self.tell(Ok(key), counter);
@@ -271,6 +272,23 @@ impl Sentry {
         }
     }
 
+    /// Looks again and again: whoever keeps the key's slot may be another server at any time. Ends with the connections.
+    async fn before_cluster(&self, url: &RedisUrl) -> Result<(), String> {
+        let node_key = self.configuration.node_key();
+        let mut client = ClusterClient::visit(url.clone(), node_key, None).await?;
+        loop {
+            let wanted = std::slice::from_ref(&self.resource);
+            let stored = client.read(self.configuration.key_format(), wanted).await?;
+            let Some(stored) = stored.into_iter().next() else {
+                return Err("gave no answer to a question".to_owned());
+            };
+            let key = listing::key(stored);
+            let ends = ends(&key);
+            self.tell(Ok(key), None);
+            sleep(ends.min(AGAIN)).await;
+        }
+    }
+
     fn tell(&self, key: Result<Key, String>, counter: Option<FencingToken>) {
         let number = self.number;
         // Nobody listens any more at the end of the wait.
@@ -279,6 +297,17 @@ impl Sentry {
             key,
             counter,
         }));
+    }
+}
+
+/// When the key has ended.
+fn ends(key: &Key) -> Duration {
+    match key {
+        Key::Held {
+            remaining: Some(remaining),
+            ..
+        } => *remaining + Duration::from_millis(1),
+        _ => AGAIN,
     }
 }
 

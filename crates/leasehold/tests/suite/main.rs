@@ -7,6 +7,7 @@ mod callers;
 mod calls;
 mod cluster_faults;
 mod cluster_locks;
+mod cluster_operator;
 mod cluster_slots;
 mod cost;
 mod critical_sections;

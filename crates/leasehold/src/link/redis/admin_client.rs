@@ -3,6 +3,7 @@
 
 mod brief;
 pub(crate) mod checkup;
+pub(crate) mod cluster;
 mod durability;
 mod identity;
 pub(crate) mod keys;

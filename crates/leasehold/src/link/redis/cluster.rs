@@ -22,9 +22,9 @@ mod giving;
 mod notifiers;
 mod outstanding;
 mod places;
-mod redirection;
-mod slots;
-mod watch;
+pub(super) mod redirection;
+pub(super) mod slots;
+pub(super) mod watch;
 
 use super::{Encoder, RedisUrl, unsaid};
 use crate::{

@@ -1,6 +1,6 @@
 //! The locks' keys on a node, all of them.
 
-use super::{AdminClient, number, text_of};
+use super::{AdminClient, ODD, explain, number, text_of};
 use crate::{
     configuration::KeyFormat,
     link::redis::{
@@ -110,6 +110,47 @@ impl AdminClient {
 }
 
 impl AdminClient {
+    /// The same of a server of a cluster, where each key may be elsewhere: the error of one is what the server says of it.
+    pub(crate) async fn read_each(
+        &mut self,
+        format: &KeyFormat,
+        resources: &[&Resource],
+    ) -> Result<Vec<Result<Stored, String>>, String> {
+        let (mut told, longest) = (
+            Vec::with_capacity(resources.len()),
+            Owner::LONGEST.to_string(),
+        );
+        for some in resources.chunks(AT_ONCE) {
+            let keys: Vec<_> = { some.iter() }
+                .map(|resource| format.key(resource.as_str()))
+                .collect();
+            let questions: Vec<_> = { keys.iter() }.map(|key| reading(key, &longest)).collect();
+            let questions: Vec<&[&[u8]]> = questions.iter().map(|parts| &parts[..]).collect();
+            told.extend(self.ask_all(&questions, only).await?);
+        }
+        Ok(told)
+    }
+
+    /// The same of one key, which this server may have because its slot is moving here, if it is `asked` so.
+    pub(crate) async fn read_one(
+        &mut self,
+        format: &KeyFormat,
+        resource: &Resource,
+        asked: bool,
+    ) -> Result<Stored, String> {
+        let (key, longest) = (format.key(resource.as_str()), Owner::LONGEST.to_string());
+        let question = reading(&key, &longest);
+        let asking: [&[u8]; 1] = [b"ASKING"];
+        let questions: &[&[&[u8]]] = match asked {
+            true => &[&asking, &question],
+            false => &[&question],
+        };
+        let told = self.ask_all(questions, only).await?;
+        told.into_iter()
+            .last()
+            .unwrap_or_else(|| Err(ODD.to_owned()))
+    }
+
     /// How far the node has counted grants of this resource; none if it has no counter, or tells us none.
     pub(crate) async fn counter(
         &mut self,
@@ -204,6 +245,29 @@ fn entry(frame: &Frame<'_>) -> Option<Stored> {
             Some(Stored::Value(value.to_vec(), left))
         }
         _ => None,
+    }
+}
+
+/// The question for what stands under this key alone.
+fn reading<'a>(key: &'a str, longest: &'a str) -> [&'a [u8]; 5] {
+    [
+        b"EVAL",
+        READ.as_bytes(),
+        b"1",
+        key.as_bytes(),
+        longest.as_bytes(),
+    ]
+}
+
+/// Its answer.
+fn only(frame: &Frame<'_>) -> Result<Stored, String> {
+    match frame {
+        Frame::Error(error) => Err(explain(error)),
+        Frame::List(entries) => entries
+            .first()
+            .and_then(entry)
+            .ok_or_else(|| ODD.to_owned()),
+        _ => Err(ODD.to_owned()),
     }
 }
 

@@ -8,7 +8,7 @@ use leasehold_core::{Fault, FaultKind, Vote};
 /// All of them are said by a server that looks for the keys before it runs a command, so the request certainly did not
 /// take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Redirection {
+pub(in crate::link::redis) enum Redirection {
     /// The slot is kept by this server from now on.
     Moved(ServerAddress),
     /// The slot is moving, and this key has moved to that server, if it is anywhere.
@@ -26,15 +26,19 @@ impl Redirection {
         if fault.kind() != FaultKind::Rejected {
             return None;
         }
-        let told = fault.to_string();
+        let redirection = Self::of(&fault.to_string(), asked)?;
+        Some((redirection, fault.clone()))
+    }
+
+    /// What the words of a server say of it.
+    pub(in crate::link::redis) fn of(told: &str, asked: &str) -> Option<Self> {
         let mut words = told.split(' ');
-        let redirection = match words.next()? {
+        Some(match words.next()? {
             "MOVED" => Self::Moved(place(words.nth(1)?, asked)?),
             "ASK" => Self::Ask(place(words.nth(1)?, asked)?),
             "TRYAGAIN" | "CLUSTERDOWN" => Self::Later,
             _ => return None,
-        };
-        Some((redirection, fault.clone()))
+        })
     }
 }
 

@@ -4,13 +4,13 @@ use crate::link::redis::codec::Frame;
 use leasehold_core::Resource;
 
 /// A server of a cluster: host and port.
-pub(super) type ServerAddress = (String, u16);
+pub(in crate::link::redis) type ServerAddress = (String, u16);
 
 /// How many slots a cluster has.
-pub(super) const SLOTS: u16 = 16_384;
+pub(in crate::link::redis) const SLOTS: u16 = 16_384;
 
 /// The slot of a key. Keys with the same text in braces are in one.
-pub(super) fn slot_of(key: &[u8]) -> u16 {
+pub(in crate::link::redis) fn slot_of(key: &[u8]) -> u16 {
     crc16(tag(key)) % SLOTS
 }
 
@@ -63,11 +63,11 @@ const OF_BYTES: [u16; 256] = {
 
 /// What a server tells of its cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SlotMap {
+pub(in crate::link::redis) struct SlotMap {
     /// From and to which slot a master keeps them.
-    pub(super) ranges: Vec<(u16, u16, ServerAddress)>,
+    pub(in crate::link::redis) ranges: Vec<(u16, u16, ServerAddress)>,
     /// All servers that it knows of, masters before replicas.
-    pub(super) servers: Vec<ServerAddress>,
+    pub(in crate::link::redis) servers: Vec<ServerAddress>,
 }
 
 impl SlotMap {

@@ -42,12 +42,7 @@ impl ClusterWatch {
         let (tell, heard) = mpsc::unbounded_channel();
         let need = Arc::<Need>::default();
         need.set_busy(is_busy);
-        let asker = Asker {
-            url: url.clone(),
-            servers,
-            open: None,
-            epoch: 0,
-        };
+        let asker = Asker::new(url, servers);
         let mut asking = JoinSet::new();
         asking.spawn(asker.ask_on(Arc::clone(&need), tell));
         Self {
@@ -124,7 +119,21 @@ struct ClusterView {
     epoch: u64,
 }
 
+/// Where the slots of this cluster are, asked once. The error is a fragment for people.
+pub(in crate::link::redis) async fn slots_of(url: &RedisUrl) -> Result<SlotMap, String> {
+    Asker::new(url, Vec::new()).ask_around().await
+}
+
 impl Asker {
+    fn new(url: &RedisUrl, servers: Vec<ServerAddress>) -> Self {
+        Self {
+            url: url.clone(),
+            servers,
+            open: None,
+            epoch: 0,
+        }
+    }
+
     async fn ask_on(mut self, need: Arc<Need>, tell: UnboundedSender<Result<SlotMap, String>>) {
         while !tell.is_closed() {
             let told = self.ask_around().await;

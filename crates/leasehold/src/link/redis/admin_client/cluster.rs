@@ -1,0 +1,160 @@
+//! An operator's visit to a cluster: to each of its masters, which have some of the keys each.
+
+use super::{AdminClient, keys::Stored};
+use crate::{
+    configuration::KeyFormat,
+    link::redis::{
+        RedisUrl,
+        cluster::{
+            redirection::Redirection,
+            slots::{SLOTS, ServerAddress, SlotMap, slot_of},
+            watch::slots_of,
+        },
+        url::host_port,
+    },
+};
+use leasehold_core::Resource;
+use std::{collections::BTreeMap, time::Duration};
+use tokio::time::sleep;
+
+/// A visit that goes on.
+pub(crate) struct ClusterClient {
+    url: RedisUrl,
+    node_key: String,
+    /// How long a server may take to greet us, and to answer, if that was chosen.
+    limit: Option<Duration>,
+    map: SlotMap,
+    visits: BTreeMap<ServerAddress, AdminClient>,
+}
+
+impl ClusterClient {
+    /// Asks where the slots are, and connects to each master. The error is a fragment for people, without the password.
+    pub(crate) async fn visit(
+        url: RedisUrl,
+        node_key: String,
+        limit: Option<Duration>,
+    ) -> Result<Self, String> {
+        let map = slots_of(&url).await?;
+        let kept = map.ranges.iter().map(|(from, to, _)| to - from + 1);
+        let unkept = SLOTS.saturating_sub(kept.sum());
+        if unkept > 0 {
+            return Err(format!(
+                "nobody keeps {unkept} of the {SLOTS} slots of the cluster"
+            ));
+        }
+        let mut client = Self {
+            url,
+            node_key,
+            limit,
+            map,
+            visits: BTreeMap::new(),
+        };
+        let masters: Vec<_> = client
+            .map
+            .ranges
+            .iter()
+            .map(|(.., at)| at.clone())
+            .collect();
+        for at in masters {
+            client.at(&at).await?;
+        }
+        Ok(client)
+    }
+
+    /// The visits to all masters.
+    pub(crate) fn masters(&mut self) -> impl Iterator<Item = &mut AdminClient> {
+        self.visits.values_mut()
+    }
+
+    /// What stands under the keys of these resources.
+    pub(crate) async fn read(
+        &mut self,
+        format: &KeyFormat,
+        resources: &[Resource],
+    ) -> Result<Vec<Stored>, String> {
+        let mut rows: BTreeMap<ServerAddress, Vec<usize>> = BTreeMap::new();
+        for (row, resource) in resources.iter().enumerate() {
+            let at = self.owner(&format.key(resource.as_str()))?;
+            rows.entry(at).or_default().push(row);
+        }
+        let mut stored = vec![Stored::Nothing; resources.len()];
+        for (at, rows) in rows {
+            let wanted: Vec<_> = rows.iter().map(|row| &resources[*row]).collect();
+            let visit = self.at(&at).await?;
+            let told = visit.read_each(format, &wanted).await;
+            let told = told.map_err(|why| by(&at, &why))?;
+            for ((row, resource), told) in rows.into_iter().zip(wanted).zip(told) {
+                stored[row] = match told {
+                    Ok(stored) => stored,
+                    Err(why) => self.follow(format, resource, at.clone(), why).await?,
+                };
+            }
+        }
+        Ok(stored)
+    }
+
+    /// Reads a key where it is, of which this server has said that it has not the slot, or not the key.
+    async fn follow(
+        &mut self,
+        format: &KeyFormat,
+        resource: &Resource,
+        mut at: ServerAddress,
+        mut why: String,
+    ) -> Result<Stored, String> {
+        for _ in 0..MOST_TRIES {
+            let asked = match Redirection::of(&why, &at.0) {
+                Some(Redirection::Moved(to)) => {
+                    at = to;
+                    false
+                }
+                Some(Redirection::Ask(to)) => {
+                    at = to;
+                    true
+                }
+                Some(Redirection::Later) => {
+                    sleep(PAUSE).await;
+                    false
+                }
+                None => break,
+            };
+            match self.at(&at).await?.read_one(format, resource, asked).await {
+                Ok(stored) => return Ok(stored),
+                Err(told) => why = told,
+            }
+        }
+        Err(by(&at, &why))
+    }
+
+    fn owner(&self, key: &str) -> Result<ServerAddress, String> {
+        let slot = slot_of(key.as_bytes());
+        let mut ranges = self.map.ranges.iter();
+        let range = ranges.find(|(from, to, _)| (*from..=*to).contains(&slot));
+        let owner = range.map(|(.., at)| at.clone());
+        owner.ok_or_else(|| format!("nobody keeps the slot {slot} of the cluster"))
+    }
+
+    /// The visit to this server.
+    async fn at(&mut self, at: &ServerAddress) -> Result<&mut AdminClient, String> {
+        if !self.visits.contains_key(at) {
+            let (url, node_key) = (self.url.at(&at.0, at.1), self.node_key.clone());
+            let visit = match self.limit {
+                None => AdminClient::visit(url, node_key).await,
+                Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
+            };
+            let visit = visit.map_err(|why| by(at, &why))?;
+            self.visits.insert(at.clone(), visit);
+        }
+        let visit = self.visits.get_mut(at);
+        visit.ok_or_else(|| by(at, "is not connected"))
+    }
+}
+
+fn by((host, port): &ServerAddress, why: &str) -> String {
+    format!("{} of the cluster: {why}", host_port(host, *port))
+}
+
+/// How often a key is looked for whose slot moves.
+const MOST_TRIES: usize = 16;
+
+/// Between two tries, where nobody is named who could be asked.
+const PAUSE: Duration = Duration::from_millis(20);

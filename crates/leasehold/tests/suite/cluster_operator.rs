@@ -1,0 +1,172 @@
+//! What an operator sees of a Redis Cluster.
+
+use crate::support::block_on;
+use leasehold::{
+    ConfigError, Key, LockManager, LockOptions, ManagerBuilder, Plain,
+    operate::{Former, NodeAnswer, Operator},
+};
+use leasehold_servers::{RedisCluster, require_server};
+use std::{thread, time::Duration};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn cluster() -> RedisCluster {
+    require_server();
+    RedisCluster::start(3, 0).expect("the cluster starts")
+}
+
+fn builder(cluster: &RedisCluster) -> ManagerBuilder {
+    let options = LockOptions::new().ttl(30 * SECOND);
+    LockManager::builder()
+        .nodes([cluster.url()])
+        .defaults(options)
+}
+
+fn manager(cluster: &RedisCluster) -> LockManager<Plain> {
+    builder(cluster).build_plain().expect("a good address")
+}
+
+fn operator(cluster: &RedisCluster) -> Operator {
+    builder(cluster).operator().expect("a good address")
+}
+
+/// The names of all locks that the operator finds, and what the node has of each.
+fn listed(operator: &Operator, most: usize) -> (Vec<(String, Key)>, bool) {
+    let listing = block_on(operator.list("", most)).expect("there is a thread");
+    let NodeAnswer::Told(scanned) = &listing.nodes[0].answer else {
+        panic!("it cannot be listed: {listing:?}");
+    };
+    let locks = listing.locks.iter().map(|seen| {
+        let key = seen.nodes()[0].key.clone();
+        (seen.resource().as_str().to_owned(), key)
+    });
+    (locks.collect(), scanned.has_more)
+}
+
+#[test]
+fn the_locks_of_all_masters_are_listed_and_each_is_looked_at() {
+    let cluster = cluster();
+    let (manager, operator) = (manager(&cluster), operator(&cluster));
+    assert_eq!(listed(&operator, 100), (Vec::new(), false));
+    let names: Vec<_> = (0..30).map(|number| format!("n{number:02}")).collect();
+    let guards: Vec<_> = { names.iter() }
+        .map(|name| {
+            let mutex = manager.mutex(name).expect("a plain name");
+            block_on(mutex.acquire()).expect("it is free")
+        })
+        .collect();
+    for server in cluster.iter() {
+        let size = server.command(&["DBSIZE"]).expect("it answers").integer();
+        assert_ne!(size, Some(0), "one master has them all");
+    }
+    let (locks, has_more) = listed(&operator, 100);
+    assert!(!has_more);
+    assert_eq!(locks.len(), names.len());
+    for ((name, key), guard) in locks.iter().zip(&guards) {
+        assert_eq!(
+            (name.as_str(), key.holder()),
+            (guard.resource().as_str(), Some(guard.owner()))
+        );
+    }
+    let (few, has_more) = listed(&operator, 7);
+    assert_eq!((few.len(), has_more), (7, true));
+
+    let owner = cluster.owner(cluster.slot("cart").expect("it answers"));
+    let owner = &cluster[owner.expect("somebody keeps it")];
+    owner
+        .command(&["HSET", "cart", "item", "1"])
+        .expect("it is taken");
+    let seen = block_on(operator.look("cart")).expect("a plain name");
+    assert_eq!(seen.other_type(), Some("hash"));
+    let seen = block_on(operator.look("n07")).expect("a plain name");
+    assert_eq!(seen.holder(), Some(guards[7].owner()));
+}
+
+#[test]
+fn a_lock_is_found_at_each_step_of_the_move_of_its_slot() {
+    let cluster = cluster();
+    let (manager, operator) = (manager(&cluster), operator(&cluster));
+    let mutex = manager.mutex("r").expect("a plain name");
+    let guard = block_on(mutex.acquire()).expect("it is free");
+    let slot = cluster.slot("r").expect("it answers");
+    let from = cluster.owner(slot).expect("somebody keeps it");
+    let to = (from + 1) % 3;
+    let is_found = |step: &str| {
+        let (locks, _) = listed(&operator, 100);
+        let held: Vec<_> = { locks.iter() }
+            .map(|(name, key)| (&**name, key.holder()))
+            .collect();
+        assert_eq!(held, [("r", Some(guard.owner()))], "{step}");
+    };
+    is_found("before");
+    cluster.begin_move(slot, from, to).expect("both agree");
+    is_found("its slot moves");
+    cluster.move_key("r", from, to).expect("it moves");
+    is_found("it has moved");
+    cluster.end_move(slot, from, to).expect("all agree");
+    is_found("its slot has moved");
+}
+
+#[test]
+fn who_waits_for_the_end_of_a_lock_is_told_of_it_wherever_its_slot_is() {
+    let cluster = cluster();
+    let (manager, operator) = (manager(&cluster), operator(&cluster));
+    let mutex = manager.mutex("r").expect("a plain name");
+    let guard = block_on(mutex.acquire()).expect("it is free");
+    let seen = block_on(operator.until_free("r", Some(SECOND / 10))).expect("a plain name");
+    assert_eq!(seen.holder(), Some(guard.owner()));
+    let slot = cluster.slot("r").expect("it answers");
+    let from = cluster.owner(slot).expect("somebody keeps it");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| block_on(operator.until_free("r", Some(60 * SECOND))));
+        cluster.move_slot(slot, (from + 1) % 3).expect("it moves");
+        drop(guard);
+        let seen = waiting.join().expect("no panic").expect("a plain name");
+        assert!(seen.is_free(), "{seen:?}");
+    });
+}
+
+#[test]
+fn a_cluster_of_which_a_master_is_dead_is_not_listed_in_part() {
+    let cluster = cluster();
+    let manager = manager(&cluster);
+    let mutex = manager.mutex("r").expect("a plain name");
+    let _guard = block_on(mutex.acquire()).expect("it is free");
+    let slot = cluster.slot("r").expect("it answers");
+    let owner = cluster.owner(slot).expect("somebody keeps it");
+    let operator = operator(&cluster);
+    cluster[owner].kill().expect("it runs");
+    let listing = block_on(operator.list("", 100)).expect("there is a thread");
+    let NodeAnswer::Silent(why) = &listing.nodes[0].answer else {
+        panic!("a part is told for the whole: {listing:?}");
+    };
+    assert!(why.contains(" of the cluster: "), "{why}");
+}
+
+#[test]
+fn what_is_about_the_memory_of_a_node_is_refused_on_a_cluster() {
+    let builder = LockManager::builder().nodes(["redis+cluster://a,b,c"]);
+    let operator = builder.operator().expect("a good address");
+    let is_refused = |error: ConfigError| {
+        assert!(
+            matches!(error, ConfigError::FencedCluster { .. }),
+            "{error}"
+        );
+    };
+    is_refused(block_on(operator.survey()).expect_err("it is a cluster"));
+    is_refused(block_on(operator.examine()).expect_err("it is a cluster"));
+    is_refused(block_on(operator.admit()).expect_err("it is a cluster"));
+    let refused = block_on(operator.reconfigure(Former::same())).expect_err("it is a cluster");
+    assert!(
+        refused.to_string().contains("is a Redis Cluster"),
+        "{refused}"
+    );
+    let servers = LockManager::builder().nodes(["redis://127.0.0.1:1"]);
+    let operator = servers.operator().expect("a good address");
+    let former = Former::nodes(["redis+cluster://a,b,c"]);
+    let refused = block_on(operator.reconfigure(former)).expect_err("it is a cluster");
+    assert!(
+        refused.to_string().contains("is a Redis Cluster"),
+        "{refused}"
+    );
+}
