@@ -40,6 +40,7 @@ pub mod node_set;
 mod nodes;
 pub mod operation;
 mod outbox;
+pub mod outstanding;
 pub mod owner;
 pub mod permit;
 pub mod quarantine;

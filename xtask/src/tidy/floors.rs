@@ -190,7 +190,7 @@ const CORE: [&[&str]; 14] = [
     ],
     &["fence", "node_clock", "queue", "confirmed_nodes"],
     &["request", "lease", "renewal_policy"],
-    &["round"],
+    &["round", "outstanding"],
     &[
         "attempt",
         "outbox",

@@ -6,7 +6,7 @@
 //! * Servers say MOVED, ASK, TRYAGAIN and CLUSTERDOWN before they run a command, so a request that is answered so has not taken
 //!   effect, and is given again: at once to the server that was named, or after a pause. That is not the sending twice which
 //!   a link must not do. A request whose connection was lost is never given again.
-//! * Giving again changes the order, and a release that acts before its acquire leaves a ghost. So `outstanding` knows the
+//! * Giving again changes the order, and a release that acts before its acquire leaves a ghost. So `leasehold_core::outstanding` knows the
 //!   requests for each lock: a later one of the same owner goes the way of an earlier one, and the earlier one is not
 //!   given again when it is redirected after that.
 //! * A slot that moves has its keys at two servers, some here and some there. Whoever has the slot says ASK of a
@@ -20,7 +20,6 @@
 
 mod giving;
 mod notifiers;
-mod outstanding;
 mod places;
 pub(super) mod redirection;
 pub(super) mod slots;
@@ -33,9 +32,11 @@ use crate::{
     disks::Disks,
     link::{Link, LinkEvent, Message},
 };
-use leasehold_core::{Fault, FaultKind, Instant, Request, Vote};
+use leasehold_core::{
+    Fault, FaultKind, Instant, Request, Vote,
+    outstanding::{Outstanding, number_of},
+};
 use notifiers::LinkNotifier;
-use outstanding::{Outstanding, number_of};
 use places::Places;
 use slots::{SlotMap, slot_of_all};
 use std::{

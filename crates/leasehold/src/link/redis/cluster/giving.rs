@@ -1,12 +1,11 @@
 //! To which server of a cluster a request is given, and when it is given again.
 
-use super::{
-    ClusterLink,
-    outstanding::{Given, tag_of},
-    redirection::Redirection,
-};
+use super::{ClusterLink, redirection::Redirection};
 use crate::link::{Draft, LinkEvent, Message, redis::RedisLink};
-use leasehold_core::{Fault, FaultKind, Instant, Vote};
+use leasehold_core::{
+    Fault, FaultKind, Instant, Vote,
+    outstanding::{Course, OutstandingRequest, Redirected, tag_of},
+};
 use std::{task::Context, time::Duration};
 use tokio::time::sleep;
 
@@ -98,7 +97,7 @@ impl ClusterLink {
 
     /// Tells the answer to a request.
     pub(super) fn tell(&mut self, number: u64, vote: Vote, events: &mut Vec<LinkEvent>) {
-        if let Some(Given { tag, .. }) = self.outstanding.take(number) {
+        if let Some(OutstandingRequest { tag, .. }) = self.outstanding.take(number) {
             events.push(LinkEvent::Reply(tag, vote));
             if self.outstanding.is_empty() {
                 self.set_busy(false);
@@ -118,10 +117,10 @@ impl ClusterLink {
         {
             self.paused.pop_front();
             has_gone_on = true;
-            match self.outstanding.get(number).map(|given| given.is_overtaken) {
-                Some(true) => self.tell(number, rejected(OVERTAKEN), events),
-                Some(false) if self.is_spent(number) => self.give_up(number, events),
-                Some(false) => self.give(number),
+            match self.outstanding.again(number, now) {
+                Some(Course::Overtaken) => self.tell(number, rejected(OVERTAKEN), events),
+                Some(Course::Spent) => self.give_up(number, events),
+                Some(_) => self.give(number),
                 None => {}
             }
         }
@@ -153,14 +152,6 @@ impl ClusterLink {
         }
     }
 
-    /// Whether a request was given as often, or as long ago, as it is given again at most.
-    fn is_spent(&mut self, number: u64) -> bool {
-        let now = self.clock.now();
-        self.outstanding.get(number).is_none_or(|given| {
-            given.tries >= MOST_TRIES || now.saturating_since(given.given) >= LIMIT
-        })
-    }
-
     pub(super) fn answered(
         &mut self,
         at: usize,
@@ -176,7 +167,7 @@ impl ClusterLink {
             _ => None,
         };
         match redirection {
-            Some((redirection, fault)) => self.redirect(at, number, redirection, &fault, events),
+            Some((redirection, fault)) => self.redirect(at, number, &redirection, &fault, events),
             None => {
                 let vote = self.by(at, vote);
                 self.tell(number, vote, events);
@@ -205,7 +196,7 @@ impl ClusterLink {
         &mut self,
         at: usize,
         number: u64,
-        redirection: Redirection,
+        redirection: &Redirection,
         fault: &Fault,
         events: &mut Vec<LinkEvent>,
     ) {
@@ -213,37 +204,29 @@ impl ClusterLink {
         let Some(slot) = self.outstanding.get(number).map(|given| given.slot) else {
             return;
         };
-        let to = match &redirection {
-            Redirection::Moved(to) | Redirection::Ask(to) => Some(self.places.number(to, now)),
-            Redirection::Later => None,
+        let told = match redirection {
+            Redirection::Moved(to) => Redirected::Moved(self.places.number(to, now)),
+            Redirection::Ask(to) => Redirected::Ask(self.places.number(to, now)),
+            Redirection::Later => Redirected::Later,
         };
-        if let (Redirection::Moved(_), Some(to)) = (&redirection, to)
+        if let Redirected::Moved(to) = told
             && self.places.set(slot, to)
         {
             self.hurry();
             self.wake(events);
         }
-        let (is_spent, name) = (self.is_spent(number), self.places.name(at));
-        let Some(given) = self.outstanding.get(number) else {
-            return;
-        };
-        let tries = given.tries;
-        given.why = Some(format!("{name}: {fault}"));
-        // Argument S5: what was given behind it may have acted by now, a release that takes it back among it.
-        if given.is_overtaken {
-            return self.tell(number, rejected(&format!("{fault}: {OVERTAKEN}")), events);
+        let name = self.places.name(at);
+        if let Some(given) = self.outstanding.get(number) {
+            given.why = Some(format!("{name}: {fault}"));
         }
-        if is_spent {
-            return self.give_up(number, events);
-        }
-        // Argument S8: it has not taken effect, and is the same request of the same attempt.
-        match (redirection, to) {
-            (Redirection::Ask(_), Some(to)) => self.say(number, to, true),
-            // Two servers that name each other are asked again when they may have heard more.
-            (Redirection::Moved(_), Some(to)) if to != at && tries < MOST_AT_ONCE => {
-                self.say(number, to, false);
+        match self.outstanding.redirected(number, (at, told), now) {
+            Some(Course::Give { to, asked }) => self.say(number, to, asked),
+            Some(Course::Rest) => self.pause(number),
+            Some(Course::Overtaken) => {
+                self.tell(number, rejected(&format!("{fault}: {OVERTAKEN}")), events);
             }
-            _ => self.pause(number),
+            Some(Course::Spent) => self.give_up(number, events),
+            None => {}
         }
     }
 
@@ -260,13 +243,6 @@ impl ClusterLink {
 fn rejected(why: &str) -> Vote {
     Vote::Unknown(Fault::new(FaultKind::Rejected, why))
 }
-
-/// How long a request is given again: as long as a vote is waited for at most, unless that was chosen otherwise.
-const LIMIT: Duration = Duration::from_millis(500);
-const MOST_TRIES: u32 = 64;
-
-/// How often it is given at once to a server that is named.
-const MOST_AT_ONCE: u32 = 8;
 
 /// Between two tries, where nobody is named who could be asked.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -1,39 +1,79 @@
-//! The requests that were given to a cluster and are not answered yet.
+//! The requests that were given to a node which is many servers, a Redis Cluster, and are not answered yet: in which order they may
+//! act, and what becomes of one that a server has not carried out.
 
-use leasehold_core::{AttemptId, Instant, OperationId, Owner, Request, Tag};
-use std::collections::HashMap;
+use crate::{
+    owner::Owner,
+    request::{AttemptId, OperationId, Request, Tag},
+    time::Instant,
+};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use core::time::Duration;
 
 /// A request without an answer.
 #[derive(Debug)]
-pub(super) struct Given {
-    pub(super) tag: Tag,
-    pub(super) request: Request,
-    pub(super) slot: u16,
+pub struct OutstandingRequest {
+    /// What the engine calls it.
+    pub tag: Tag,
+    /// What is asked for.
+    pub request: Request,
+    /// In which slot its keys are.
+    pub slot: u16,
     /// When it was given to the first link.
-    pub(super) given: Instant,
+    pub given: Instant,
     /// Which server has it; none if it waits for its time.
-    pub(super) at: Option<usize>,
+    pub at: Option<usize>,
     /// To how many servers it was given so far.
-    pub(super) tries: u32,
+    pub tries: u32,
     /// Why the last of them did not carry it out, if that was told.
-    pub(super) why: Option<String>,
+    pub why: Option<String>,
     /// Whether a later request of the same owner for the same lock was given since.
-    pub(super) is_overtaken: bool,
+    pub is_overtaken: bool,
     number: u64,
     /// Those for the same lock between which it was given.
     before: Option<u64>,
     behind: Option<u64>,
 }
 
+/// What a server says of a request that it has not carried out: servers are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "servers say no more")]
+pub enum Redirected {
+    /// This server keeps the slot.
+    Moved(usize),
+    /// The slot is moving, and the keys are at this server, if anywhere.
+    Ask(usize),
+    /// Nobody can tell at this moment.
+    Later,
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "there is no more to be done")]
+pub enum Course {
+    /// It is given to this server, which is told that it is `asked` because the slot is about to come there.
+    Give {
+        /// The server.
+        to: usize,
+        /// Whether it is told so.
+        asked: bool,
+    },
+    /// It is given again after a pause, to whoever keeps the slot by then.
+    Rest,
+    /// It is not given again: a later request of the same owner for the same lock was given since.
+    Overtaken,
+    /// It was given as often, or as long ago, as it is given again at most.
+    Spent,
+}
+
 /// All of them, by numbers of their own: a place among them, and behind it a count, so that none has the number of another
 /// that was in its place.
 #[derive(Debug, Default)]
-pub(super) struct Outstanding {
+pub struct Outstanding {
     count: u64,
-    all: Vec<Option<Given>>,
+    all: Vec<Option<OutstandingRequest>>,
     free: Vec<usize>,
     /// The last one for each lock.
-    last: HashMap<u64, u64>,
+    last: BTreeMap<u64, u64>,
 }
 
 impl Outstanding {
@@ -42,7 +82,7 @@ impl Outstanding {
     ///
     /// Argument S5: a release must not act before the acquire that it takes back. Where that is on its way, it goes the same
     /// way, behind it; and an acquire that has not acted until then never does.
-    pub(super) fn add(
+    pub fn add(
         &mut self,
         tag: Tag,
         (request, slot): (&Request, u16),
@@ -50,10 +90,10 @@ impl Outstanding {
     ) -> (u64, Option<usize>) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.all.push(None);
-            self.all.len() - 1
+            self.all.len().saturating_sub(1)
         });
         let number = ((place as u64) << COUNTED) | (self.count & COUNTS);
-        self.count += 1;
+        self.count = self.count.wrapping_add(1);
         let before = self.last.insert(request.resource().fingerprint(), number);
         let (mut way, mut next) = (None, before);
         while let Some(earlier) = next.and_then(|earlier| self.get(earlier)) {
@@ -66,7 +106,7 @@ impl Outstanding {
         if let Some(before) = before.and_then(|before| self.get(before)) {
             before.behind = Some(number);
         }
-        let given = Given {
+        let given = OutstandingRequest {
             tag,
             request: request.clone(),
             slot,
@@ -85,17 +125,20 @@ impl Outstanding {
         (number, way)
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    /// Whether all are answered.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
         self.all.len() == self.free.len()
     }
 
-    pub(super) fn get(&mut self, number: u64) -> Option<&mut Given> {
+    /// A request; none if it is answered.
+    pub fn get(&mut self, number: u64) -> Option<&mut OutstandingRequest> {
         let given = self.all.get_mut(place_of(number))?.as_mut();
         given.filter(|given| given.number == number)
     }
 
     /// Takes a request out, which is answered.
-    pub(super) fn take(&mut self, number: u64) -> Option<Given> {
+    pub fn take(&mut self, number: u64) -> Option<OutstandingRequest> {
         let place = place_of(number);
         let given = self.all.get_mut(place)?;
         let given = given.take_if(|given| given.number == number)?;
@@ -121,7 +164,8 @@ impl Outstanding {
     }
 
     /// The numbers of those that a server has, or of all, in the order in which they were given.
-    pub(super) fn numbers(&self, at: Option<usize>) -> Vec<u64> {
+    #[must_use]
+    pub fn numbers(&self, at: Option<usize>) -> Vec<u64> {
         let those = self.all.iter().flatten();
         let those = those.filter(|given| at.is_none() || given.at == at);
         let mut numbers: Vec<_> = those.map(|given| given.number).collect();
@@ -129,13 +173,58 @@ impl Outstanding {
         numbers
     }
 
+    /// Whether a request may be given again, of which it is known that it has not taken effect; none if it is answered.
+    ///
+    /// Argument S5: what was given behind it may have acted by now, a release that takes it back among it.
+    pub fn again(&mut self, number: u64, now: Instant) -> Option<Course> {
+        let given = self.get(number)?;
+        if given.is_overtaken {
+            return Some(Course::Overtaken);
+        }
+        let is_spent = given.tries >= MOST_TRIES || now.saturating_since(given.given) >= LONGEST;
+        Some(if is_spent {
+            Course::Spent
+        } else {
+            Course::Rest
+        })
+    }
+
+    /// What becomes of a request that the server `at` has not carried out; none if it is answered.
+    ///
+    /// Argument S8: it has not taken effect, and is the same request of the same attempt.
+    pub fn redirected(
+        &mut self,
+        number: u64,
+        (at, told): (usize, Redirected),
+        now: Instant,
+    ) -> Option<Course> {
+        let course = self.again(number, now)?;
+        let tries = self.get(number)?.tries;
+        Some(match (course, told) {
+            (Course::Rest, Redirected::Ask(to)) => Course::Give { to, asked: true },
+            // Two servers that name each other are asked again when they may have heard more.
+            (Course::Rest, Redirected::Moved(to)) if to != at && tries < MOST_AT_ONCE => {
+                Course::Give { to, asked: false }
+            }
+            (course, _) => course,
+        })
+    }
+
     /// When the first of those was given that a server has.
-    pub(super) fn oldest(&self, at: usize) -> Option<Instant> {
+    #[must_use]
+    pub fn oldest(&self, at: usize) -> Option<Instant> {
         let those = self.all.iter().flatten();
         let those = those.filter(|given| given.at == Some(at));
         those.map(|given| given.given).min()
     }
 }
+
+/// How long a request is given again: as long as a vote is waited for at most, unless that was chosen otherwise.
+const LONGEST: Duration = Duration::from_millis(500);
+const MOST_TRIES: u32 = 64;
+
+/// How often it is given at once to a server that is named.
+const MOST_AT_ONCE: u32 = 8;
 
 /// A number ends in so many bits of the count: more requests than a process makes.
 const COUNTED: u32 = 44;
@@ -158,7 +247,8 @@ fn are_of_one_owner(one: &Request, other: &Request) -> bool {
 }
 
 /// What the links to the servers call a request.
-pub(super) const fn tag_of(number: u64) -> Tag {
+#[must_use]
+pub const fn tag_of(number: u64) -> Tag {
     let operation = OperationId::new(number);
     let attempt = AttemptId {
         operation,
@@ -168,14 +258,15 @@ pub(super) const fn tag_of(number: u64) -> Tag {
 }
 
 /// Which request a link means.
-pub(super) const fn number_of(tag: Tag) -> u64 {
+#[must_use]
+pub const fn number_of(tag: Tag) -> u64 {
     tag.attempt.operation.number()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_core::{Resource, Ttl};
+    use crate::{resource::Resource, timing::Ttl};
 
     fn owner(name: &str) -> Owner {
         Owner::from_bytes(name.as_bytes()).expect("an owner")
@@ -286,5 +377,40 @@ mod tests {
                 assert!(all.take(number).is_some());
             }
         }
+    }
+
+    #[test]
+    fn what_was_not_carried_out_goes_where_it_is_sent_unless_it_is_overtaken_or_spent() {
+        let later = |millis| Instant::ORIGIN.saturating_add(Duration::from_millis(millis));
+        let mut all = Outstanding::default();
+        let (number, _) = add(&mut all, &acquire("us"));
+        let course =
+            |all: &mut Outstanding, told, millis| all.redirected(number, (3, told), later(millis));
+        let give = |to, asked| Some(Course::Give { to, asked });
+        assert_eq!(course(&mut all, Redirected::Moved(5), 9), give(5, false));
+        assert_eq!(course(&mut all, Redirected::Ask(5), 9), give(5, true));
+        // It names itself.
+        for told in [Redirected::Moved(3), Redirected::Later] {
+            assert_eq!(course(&mut all, told, 9), Some(Course::Rest));
+        }
+        all.get(number).expect("it is there").tries = MOST_AT_ONCE;
+        assert_eq!(
+            course(&mut all, Redirected::Moved(5), 9),
+            Some(Course::Rest)
+        );
+        assert_eq!(course(&mut all, Redirected::Ask(5), 9), give(5, true));
+        assert_eq!(
+            course(&mut all, Redirected::Ask(5), 500),
+            Some(Course::Spent)
+        );
+        all.get(number).expect("it is there").tries = MOST_TRIES;
+        assert_eq!(course(&mut all, Redirected::Ask(5), 9), Some(Course::Spent));
+        add(&mut all, &release("us"));
+        assert_eq!(
+            course(&mut all, Redirected::Ask(5), 9),
+            Some(Course::Overtaken)
+        );
+        assert!(all.take(number).is_some());
+        assert_eq!(course(&mut all, Redirected::Ask(5), 9), None);
     }
 }
