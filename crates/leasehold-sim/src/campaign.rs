@@ -2,9 +2,9 @@
 
 use crate::{
     check::{Property, Violation},
+    clusters::Clustered,
     group::Grouped,
     scenario::{Law, Scenario},
-    setting::Setting,
     time::Moment,
     trace::Trace,
     world::{Report, World},
@@ -149,14 +149,14 @@ pub(crate) fn one(
     only: Option<Property>,
     trace: Trace,
 ) -> Report {
-    if let (
-        Setting {
-            group: Some(group), ..
-        },
-        rng,
-    ) = scenario.draw(seed)
-    {
-        return one_group(Grouped::new(group, rng, trace), only);
+    let (setting, rng) = scenario.draw(seed);
+    if let Some(group) = setting.group {
+        let world = Grouped::new(group, rng, trace);
+        return small(world, only, Grouped::run, Grouped::report);
+    }
+    if let Some(clusters) = setting.clusters {
+        let world = Clustered::new(clusters, rng, trace);
+        return small(world, only, Clustered::run, Clustered::report);
     }
     let mut world = World::new(scenario, seed, trace);
     world.only = only.or(world.only);
@@ -178,15 +178,20 @@ pub(crate) fn one(
     })
 }
 
-/// As [`one`], of the smaller world.
-fn one_group(mut world: Grouped, only: Option<Property>) -> Report {
+/// As [`one`], of a smaller world.
+fn small<W>(
+    mut world: W,
+    only: Option<Property>,
+    run: impl FnOnce(&mut W) -> Report,
+    report_of: impl FnOnce(&W, Option<Violation>) -> Report,
+) -> Report {
     IS_CAUGHT.set(true);
-    let result = panic::catch_unwind(AssertUnwindSafe(|| world.run()));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| run(&mut world)));
     IS_CAUGHT.set(false);
     let mut report = result.unwrap_or_else(|payload| {
         let what = words(payload.as_ref());
         let property = Property::Assertion;
-        world.report(Some(Violation { property, what }))
+        report_of(&world, Some(Violation { property, what }))
     });
     report.violation = report
         .violation

@@ -6,8 +6,8 @@
 //!
 //! From the ground up: `time`, `rng`, `clock` and `trace` are tools; `scenario` draws a `setting` from a
 //! seed; a `world` is `node`s, a `network`, `client`s with their `application`s, and the `fault`s that
-//! strike them, on one event `queue`, through the phases of a `course`. A `group` is another, smaller world: servers that
-//! sentinels look after, and clients that ask these. The rooms under `check` know what
+//! strike them, on one event `queue`, through the phases of a `course`. Two other worlds are smaller: a `group`, servers that
+//! sentinels look after, and clients that ask these; and `clusters`, servers among which slots move. The rooms under `check` know what
 //! must be true, and `verdict` asks them. A `campaign` runs many.
 
 #![expect(
@@ -25,6 +25,7 @@ mod campaign;
 mod check;
 mod client;
 mod clock;
+mod clusters;
 mod course;
 mod detached;
 mod fault;

@@ -7,6 +7,7 @@
 use crate::{check::Property, rng::Rng, setting::Setting};
 
 mod broken;
+mod clustered;
 mod crowd;
 mod fair;
 mod forgetful;
@@ -57,7 +58,8 @@ impl Scenario {
             .chain(&replaced::ALL)
             .chain(&broken::ALL)
             .chain(&forgetful::ALL)
-            .chain(&grouped::ALL);
+            .chain(&grouped::ALL)
+            .chain(&clustered::ALL);
         #[cfg(feature = "lua")]
         let all = all.chain(&lua::ALL);
         all

@@ -1,6 +1,7 @@
 //! What a seed has drawn: the world before anything happens.
 
 use crate::{
+    clusters::Clusters,
     course::Course,
     fault::Kind,
     group::Group,
@@ -61,6 +62,8 @@ pub(crate) struct Setting {
     pub(crate) forgetful: Option<usize>,
     /// The world is another one: a group of servers that sentinels look after.
     pub(crate) group: Option<Group>,
+    /// Likewise: nodes that are Redis Clusters.
+    pub(crate) clusters: Option<Clusters>,
     /// Whether the last node is another address of the first one's server.
     pub(crate) twin: Twin,
     /// Whether connections do not tell which process they lead to.
@@ -288,6 +291,7 @@ impl Setting {
             hides_restarts: false,
             forgetful: None,
             group: None,
+            clusters: None,
             twin: Twin::None,
             hides_identities: false,
             divides: false,
