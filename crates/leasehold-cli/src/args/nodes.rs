@@ -46,4 +46,5 @@ The URLs of the servers, separated by commas [default: this user's file on this 
 
 redis://[user:password@]host[:port][/db], rediss://... for TLS, unix:///path, or a master with replicas as one \
 node: redis+sentinel://[user:password@]host[:port],host[:port]/NAME[/db], with ?sentinel_password=... if the \
-sentinels have one; rediss+sentinel:// speaks TLS with the servers and, unless ?sentinel_tls=no, with the sentinels. A comma in a password is written %2C.";
+sentinels have one; rediss+sentinel:// speaks TLS with the servers and, unless ?sentinel_tls=no, with the sentinels. redis+cluster://[user:password@]host[:port],host[:port] is a Redis \
+Cluster, for locks with --plain. A comma in a password is written %2C.";

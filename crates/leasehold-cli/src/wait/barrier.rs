@@ -2,8 +2,9 @@
 
 use super::{Wait, in_line::read_for};
 use crate::{duration::Shown, lock_view::of_so_many, manager::Manager};
-use leasehold::{AcquireError, Holder, Owner, TakenPermits};
+use leasehold::{AcquireError, Holder, Inspection, Owner, TakenPermits};
 use std::{fmt, time::Duration};
+use tokio::time::timeout;
 
 /// What stands in the way.
 #[derive(Debug)]
@@ -79,40 +80,50 @@ impl Wait<'_> {
 
     /// Who has the first of these names that anybody has.
     async fn first_holder(&self) -> Option<Barrier> {
-        for name in self.lock.resource().names() {
-            let seen = self.manager.inspect(name).await.ok()?;
-            let holder = seen.holder();
-            if holder.is_some() || read_for(&seen).is_some() {
-                let left = seen.remaining().or_else(|| read_for(&seen));
-                let names = self.names_of(holder).await;
-                return Some(Barrier::Lock(held_by(holder, left) + &names));
-            }
-        }
-        None
+        let seen = self.look_at_all().await;
+        let held = |seen: &&Inspection| seen.holder().is_some() || read_for(seen).is_some();
+        let first = seen.iter().find(held)?;
+        let (holder, left) = (first.holder(), first.remaining());
+        let left = left.or_else(|| read_for(first));
+        let names = self.which(holder, &seen);
+        Some(Barrier::Lock(held_by(holder, left) + &names))
     }
 
     /// The names that the holder has of which this refusal tells.
     async fn names_of_holder(&self, error: &AcquireError) -> String {
-        self.names_of(error.holder()).await
+        match error.holder() {
+            Some(holder) if self.lock.resource().is_several() => {
+                self.which(Some(holder), &self.look_at_all().await)
+            }
+            _ => String::new(),
+        }
     }
 
     /// `; of these names it has "a"`: which of several this owner has. Nothing if there is one alone.
-    async fn names_of(&self, holder: Option<&Owner>) -> String {
-        let resource = self.lock.resource();
-        let mut names = Vec::new();
-        if holder.is_none() || !resource.is_several() {
-            return String::new();
-        }
-        for name in resource.names() {
-            let seen = self.manager.inspect(name).await;
-            if seen.is_ok_and(|seen| seen.holder() == holder) {
-                names.push(format!("{name:?}"));
-            }
-        }
-        match names.is_empty() {
+    fn which(&self, holder: Option<&Owner>, seen: &[Inspection]) -> String {
+        let is_its = |seen: &&Inspection| holder.is_some() && seen.holder() == holder;
+        let names = seen.iter().filter(is_its);
+        let names: Vec<_> = names
+            .map(|seen| seen.resource().quoted().to_string())
+            .collect();
+        match names.is_empty() || !self.lock.resource().is_several() {
             true => String::new(),
             false => format!("; of these names it has {}", names.join(", ")),
         }
+    }
+
+    /// What the nodes have under each name, all at once; nothing of those that a node keeps waiting for.
+    async fn look_at_all(&self) -> Vec<Inspection> {
+        let looks = self.lock.resource().names().map(|name| {
+            let (manager, name) = (self.manager.clone(), name.to_owned());
+            let look = async move { manager.inspect(&name).await.ok() };
+            tokio::spawn(timeout(LOOK, look))
+        });
+        let mut seen = Vec::new();
+        for look in looks.collect::<Vec<_>>() {
+            seen.extend(look.await.ok().and_then(Result::ok).flatten());
+        }
+        seen
     }
 
     /// The permits of this name that are taken.
@@ -178,3 +189,6 @@ pub(super) fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> St
         }
     }
 }
+
+/// How long somebody who was refused waits to be told more of it: a node that hangs must not cost much.
+const LOOK: Duration = Duration::from_millis(200);
