@@ -11,7 +11,7 @@ pub(crate) mod exclusion;
 pub(crate) mod guard;
 pub(crate) mod leftovers;
 #[cfg(test)]
-mod lone;
+pub(crate) mod lone;
 pub(crate) mod loss;
 pub(crate) mod order;
 pub(crate) mod progress;

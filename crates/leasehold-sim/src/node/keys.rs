@@ -59,8 +59,13 @@ impl Node {
     /// Whether the counter of this permit is at least at the token, so that the next who has the slot gets a larger one.
     pub(crate) fn has_counted(&self, now: Moment, permit: &Lease, token: FencingToken) -> bool {
         let (mut node, time) = (self.data.table.clone(), self.time(now));
-        for key in self.keys(now, &permit.resource.whole()) {
-            node.apply(time, &released(&permit.resource, &key.owner));
+        let whole = permit.resource.whole();
+        let share = Resource::shared(whole.as_str()).expect("it is a name already");
+        for key in self.keys(now, &whole) {
+            // Where keys are deleted by force, somebody else may have all of the name by now.
+            for resource in [&permit.resource, &whole, &share] {
+                node.apply(time, &released(resource, &key.owner));
+            }
         }
         let next = Request::Acquire {
             resource: permit.resource.clone(),
@@ -168,4 +173,47 @@ fn in_common(one: Option<Key>, other: Option<Key>) -> Option<Key> {
     let (one, other) = (one?, other?);
     let expires_at = one.expires_at.min(other.expires_at);
     (one.owner == other.owner).then_some(Key { expires_at, ..one })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{check::lone, rng::Rng};
+    use leasehold_core::PermitCount;
+
+    fn acquire(resource: &Resource, owner: &Owner, proposal: u64) -> Request {
+        Request::Acquire {
+            resource: resource.clone(),
+            owner: owner.clone(),
+            ttl: Ttl::DEFAULT,
+            proposal: FencingToken::new(proposal),
+            place: None,
+        }
+    }
+
+    #[test]
+    fn a_slot_has_counted_whoever_has_the_name_by_now() {
+        let owner = |text: &str| Owner::from_bytes(text.as_bytes()).expect("a few bytes");
+        let (mut node, now) = (Node::new(&mut Rng::new(1), 0), Moment::START);
+        let of = PermitCount::new(1).expect("one can be had");
+        let mut permit = lone::lease();
+        permit.resource = Resource::permit("r", of).expect("a name");
+        permit.owner = owner(&format!("{}+permit0/1.c2", "a7".repeat(20)));
+        let token = FencingToken::new(7).expect("it is positive");
+        let granted = node.execute(now, &acquire(&permit.resource, &permit.owner, 7));
+        assert!(matches!(granted, Vote::Granted { .. }), "{granted:?}");
+        assert!(node.has_counted(now, &permit, token));
+        node.execute(now, &released(&permit.resource, &permit.owner));
+        for other in [
+            permit.resource.whole(),
+            Resource::shared("r").expect("a name"),
+        ] {
+            let others = acquire(&other, &owner("another"), 1);
+            assert!(matches!(node.execute(now, &others), Vote::Granted { .. }));
+            assert!(node.has_counted(now, &permit, token), "beside {other}");
+            let later = FencingToken::new(8).expect("it is positive");
+            assert!(!node.has_counted(now, &permit, later), "beside {other}");
+            node.execute(now, &released(&other, &owner("another")));
+        }
+    }
 }
