@@ -192,11 +192,11 @@ enum Visit {
 
 impl Visit {
     /// The servers that have the keys.
-    fn servers(&mut self) -> Vec<&mut AdminClient> {
+    async fn servers(&mut self) -> Result<Vec<&mut AdminClient>, String> {
         match self {
-            Self::Server(admin_client) => vec![admin_client],
-            Self::Cluster(client) => client.masters().collect(),
-            _ => Vec::new(),
+            Self::Server(admin_client) => Ok(vec![admin_client]),
+            Self::Cluster(client) => client.masters().await,
+            _ => Ok(Vec::new()),
         }
     }
 }
@@ -278,7 +278,9 @@ async fn scan(
         Spot::Server(url) => {
             let scanned = in_time(left, async {
                 let mut visit = search.visit(url, configuration).await?;
-                let found = search.scan_all(visit.servers(), configuration).await?;
+                let found = search
+                    .scan_all(visit.servers().await?, configuration)
+                    .await?;
                 Ok((visit, found))
             });
             match scanned.await {

@@ -24,8 +24,8 @@ use tokio::sync::watch;
 /// visits the nodes anew.
 ///
 /// Of a Redis Cluster the locks alone can be looked at: [`list`](Self::list), [`search`](Self::search), [`look`](Self::look),
-/// [`until_free`](Self::until_free), [`look_on`](Self::look_on). It is looked at once a second, and is silent as a whole where
-/// one of its masters is. All else is about what a node keeps for fencing tokens and the restart guard.
+/// [`until_free`](Self::until_free), [`look_on`](Self::look_on). It is looked at once a second, and is not listed in part where
+/// one of its masters is silent. All else is about what a node keeps for fencing tokens and the restart guard.
 #[derive(Clone, Debug)]
 pub struct Operator {
     pub(super) operated: Operated,

@@ -141,6 +141,17 @@ fn a_cluster_of_which_a_master_is_dead_is_not_listed_in_part() {
         panic!("a part is told for the whole: {listing:?}");
     };
     assert!(why.contains(" of the cluster: "), "{why}");
+    // The others have their keys all the same.
+    let names = (0..).map(|number| format!("n{number}"));
+    let is_kept = |name: &String| {
+        let slot = cluster.slot(name).expect("it answers");
+        cluster.owner(slot).expect("somebody keeps it") != owner
+    };
+    let name = { names }.find(is_kept).expect("there are two more");
+    let seen = block_on(operator.look(&name)).expect("a plain name");
+    assert!(seen.is_free(), "{seen:?}");
+    let seen = block_on(operator.look("r")).expect("a plain name");
+    assert!(seen.is_unclear(), "{seen:?}");
 }
 
 #[test]

@@ -28,42 +28,37 @@ pub(crate) struct ClusterClient {
 }
 
 impl ClusterClient {
-    /// Asks where the slots are, and connects to each master. The error is a fragment for people, without the password.
+    /// Asks where the slots are. The error is a fragment for people, without the password.
     pub(crate) async fn visit(
         url: RedisUrl,
         node_key: String,
         limit: Option<Duration>,
     ) -> Result<Self, String> {
         let map = slots_of(&url).await?;
-        let kept = map.ranges.iter().map(|(from, to, _)| to - from + 1);
-        let unkept = SLOTS.saturating_sub(kept.sum());
-        if unkept > 0 {
-            return Err(format!(
-                "nobody keeps {unkept} of the {SLOTS} slots of the cluster"
-            ));
-        }
-        let mut client = Self {
+        Ok(Self {
             url,
             node_key,
             limit,
             map,
             visits: BTreeMap::new(),
-        };
-        let masters: Vec<_> = client
-            .map
-            .ranges
-            .iter()
-            .map(|(.., at)| at.clone())
-            .collect();
-        for at in masters {
-            client.at(&at).await?;
-        }
-        Ok(client)
+        })
     }
 
-    /// The visits to all masters.
-    pub(crate) fn masters(&mut self) -> impl Iterator<Item = &mut AdminClient> {
-        self.visits.values_mut()
+    /// The visits to all masters, which have all keys together.
+    pub(crate) async fn masters(&mut self) -> Result<Vec<&mut AdminClient>, String> {
+        let span = |(from, to, _): &(u16, u16, _)| u32::from(to.saturating_sub(*from)) + 1;
+        let kept: u32 = self.map.ranges.iter().map(span).sum();
+        let unkept = u32::from(SLOTS).saturating_sub(kept);
+        if unkept > 0 {
+            return Err(format!(
+                "nobody keeps {unkept} of the {SLOTS} slots of the cluster"
+            ));
+        }
+        let masters: Vec<_> = self.map.ranges.iter().map(|(.., at)| at.clone()).collect();
+        for at in masters {
+            self.at(&at).await?;
+        }
+        Ok(self.visits.values_mut().collect())
     }
 
     /// What stands under the keys of these resources.
