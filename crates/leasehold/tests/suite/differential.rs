@@ -282,11 +282,12 @@ impl Both {
         for (key, (value, ends)) in KEYS.iter().zip(&real.kept.keys) {
             let left = ends.saturating_sub_unsigned(now_ms).to_string();
             match value {
+                // It has ended since its value was read.
+                _ if *ends == -2 => {}
                 Reply::Bulk(text) if *ends > 0 => {
                     put(&[b"SET", key.as_bytes(), text, b"PX", left.as_bytes()]);
                 }
                 Reply::Bulk(text) => put(&[b"SET", key.as_bytes(), text]),
-                Reply::Nil => {}
                 Reply::List(shares) => {
                     for share in shares.chunks(2) {
                         let [owner, ends] = [0, 1].map(|part| text(&share[part]));
