@@ -57,7 +57,7 @@ pub enum Course {
         /// Whether it is told so.
         asked: bool,
     },
-    /// It is given again after a pause, to whoever keeps the slot by then.
+    /// It is given again after a pause, to the server that keeps the slot then.
     Rest,
     /// It is not given again: a later request of the same owner for the same lock was given since.
     Overtaken,

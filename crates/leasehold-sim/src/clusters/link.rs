@@ -302,7 +302,7 @@ impl Clustered {
             let event = Event::Ghost(spot, Box::new(asked));
             return self.plan(hung_until.since_ns(self.now), event);
         }
-        // Whoever is sent elsewhere is not there to go.
+        // A redirection is not followed: the connection over which it would be told is gone.
         drop(self.execute(spot, &asked));
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Server {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     keeper: usize,
-    /// Where it is moving, as whoever keeps it knows.
+    /// The server that it is moving to; none if it rests.
     to: Option<usize>,
     /// Before that it does not move again: what was on its way to a server that was about to get it has come there.
     rests_until: Moment,
@@ -62,7 +62,7 @@ impl Cluster {
         }
     }
 
-    /// A server hears where a slot is by now. Who keeps it needs nobody to say so.
+    /// A server hears where a slot is. While the slot moves, that does not change.
     pub(super) fn hear(&mut self, server: usize, slot: usize) {
         let Slot { keeper, to, .. } = self.slots[slot];
         if to.is_none() {

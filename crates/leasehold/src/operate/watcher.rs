@@ -272,7 +272,8 @@ impl Sentry {
         }
     }
 
-    /// Looks again and again: whoever keeps the key's slot may be another server at any time. Ends with the connections.
+    /// Looks once a second, since the key's slot may move to a server that was not asked to tell of changes. Ends with the
+    /// connections.
     async fn before_cluster(&self, url: &RedisUrl) -> Result<(), String> {
         let node_key = self.configuration.node_key();
         let mut client = ClusterClient::visit(url.clone(), node_key, None).await?;
