@@ -25,7 +25,7 @@ struct Offset {
 impl ClockSteps {
     /// Takes note of a look at `now`, as time since 1970.
     pub(crate) fn note(&mut self, now: Duration, nodes: &[NodeFacts]) {
-        for node in nodes {
+        for node in nodes.iter().flat_map(NodeFacts::parts) {
             let NodeState::Server(server) = &node.state else {
                 continue;
             };

@@ -3,6 +3,7 @@
 //! [`facts`] is what was told, in a form that tests can write down; [`findings`] has the rules, which are the reason
 //! for all of this; [`mode`] is which lock results; [`report`] shows it.
 
+pub(crate) mod cluster;
 pub(crate) mod facts;
 pub(crate) mod findings;
 mod mode;
@@ -14,7 +15,7 @@ use crate::{
 };
 use facts::{NodeFacts, NodeState, ServerFacts, VoteFacts};
 use leasehold::Disks;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// Everything that the rules look at.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) ttl: Duration,
     pub(crate) clock_skew: Duration,
     pub(crate) guard: crate::agreement::Guard,
+    /// Whether locks are plain, as on a Redis Cluster: without tokens and guard.
+    pub(crate) is_plain: bool,
     /// How many replicas must have heard of a vote, and on which disks it must be, before it counts.
     pub(crate) replicated: Option<u32>,
     pub(crate) on_disk: Option<Disks>,
@@ -65,7 +68,7 @@ pub(crate) struct Finding {
 pub(crate) enum Verdict {
     Sound,
     Weakened,
-    /// Nobody can have a lock now.
+    /// Nobody can have a lock now, or none whose name is in some slots of clusters.
     Broken,
 }
 
@@ -116,25 +119,58 @@ impl Patient {
         })
     }
 
-    /// How many nodes would vote for us now.
+    /// How many nodes would vote for us now, whatever the lock's name.
     pub(crate) fn voting(&self) -> usize {
-        let votes_now = |node: &&NodeFacts| self.prospect(node) == Prospect::After(Duration::ZERO);
+        let votes_now = |node: &&NodeFacts| self.votes_in(node) == Some(true);
         self.nodes.iter().filter(votes_now).count()
+    }
+
+    /// Whether a node would vote for us now; none if for some names, of a cluster whose masters do not all vote.
+    pub(crate) fn votes_in(&self, node: &NodeFacts) -> Option<bool> {
+        let now = |(slot, _)| self.prospect(node, slot) == Prospect::After(Duration::ZERO);
+        let votes: BTreeSet<_> = cluster::stretches(&self.nodes)
+            .into_iter()
+            .map(now)
+            .collect();
+        match votes.len() {
+            1 => votes.first().copied(),
+            _ => None,
+        }
     }
 
     /// Whether a lock can be had.
     pub(crate) fn judgement(&self) -> Judgement {
-        let nodes: Vec<_> = self.nodes.iter().map(|node| self.prospect(node)).collect();
-        Judgement::of_nodes(&nodes, self.quorum)
+        let judged = |(slot, size): (u16, u16)| {
+            let nodes = self.nodes.iter().map(|node| self.prospect(node, slot));
+            let nodes: Vec<_> = nodes.collect();
+            (Judgement::of_nodes(&nodes, self.quorum), size)
+        };
+        let stretches = cluster::stretches(&self.nodes).into_iter();
+        Judgement::of_slots(&stretches.map(judged).collect::<Vec<_>>())
     }
 
     /// How many vote, and how many must.
     pub(crate) fn count(&self) -> String {
         let (voting, nodes, quorum) = (self.voting(), self.nodes.len(), self.quorum);
+        let is_partial = |node: &NodeFacts| self.votes_in(node).is_none();
+        let for_all = match self.nodes.iter().any(is_partial) {
+            true => " for all names",
+            false => "",
+        };
         match voting < quorum {
-            true => format!("{voting} of {nodes} nodes vote, {quorum} must"),
-            false => format!("{voting} of {nodes} nodes vote"),
+            true => format!("{voting} of {nodes} nodes vote{for_all}, {quorum} must"),
+            false => format!("{voting} of {nodes} nodes vote{for_all}"),
         }
+    }
+
+    /// Whoever answers for itself: nodes, and the masters of those that are clusters, each cluster once.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &NodeFacts> {
+        let is_first = |node: &&NodeFacts| match &node.state {
+            NodeState::Cluster(cluster) => cluster.same_as.is_none(),
+            _ => true,
+        };
+        let nodes = self.nodes.iter().filter(is_first);
+        nodes.flat_map(NodeFacts::parts)
     }
 
     /// Whether a node waits for the end of leases that there may well be: nobody's word may shorten that.
@@ -148,9 +184,13 @@ impl Patient {
         })
     }
 
-    /// Whether and when this node would vote for us.
-    fn prospect(&self, node: &NodeFacts) -> Prospect {
+    /// Whether and when this node would vote for us, for a name in this slot of clusters.
+    fn prospect(&self, node: &NodeFacts, slot: u16) -> Prospect {
         let votes = match &node.state {
+            NodeState::Cluster(cluster) => match (&cluster.same_as, cluster.keeper(slot)) {
+                (None, Some(master)) => return self.prospect(&master.node, slot),
+                _ => false,
+            },
             NodeState::Server(server) => match &server.vote {
                 VoteFacts::Abstains(abstention) if !self.lacks_votes(server) => {
                     return Prospect::After(abstention.left);

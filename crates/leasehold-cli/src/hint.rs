@@ -29,7 +29,7 @@ pub(crate) fn not_usable(patient: &Patient) -> Option<String> {
         Judgement::Later(_) if patient.must_wait() => return None,
         Judgement::Later(_) => ADMIT,
         Judgement::OtherConfiguration => SAY_THE_SAME,
-        Judgement::Now { .. } | Judgement::No => DOCTOR,
+        Judgement::Now { .. } | Judgement::NotInSlots(_) | Judgement::No => DOCTOR,
     };
     Some(hint.to_owned())
 }
@@ -149,7 +149,7 @@ const COPIES: &str = "`leasehold doctor` tells how many replicas each server has
 
 const DOCTOR: &str = "`leasehold doctor` says what is wrong with each node";
 
-const CLUSTER: &str = "`redis-cli --cluster check HOST:PORT` says which slots of the cluster nobody keeps, and who is away";
+pub(crate) const CLUSTER: &str = "`redis-cli --cluster check HOST:PORT` says which slots of the cluster nobody keeps, and who is away";
 
 const WRITER: &str = "`leasehold doctor` tells which process keeps the store from the others: one that was stopped, most likely";
 

@@ -17,6 +17,8 @@ pub(crate) enum Judgement {
     Later(Duration),
     /// Not by who says what we say: too many nodes are used with another configuration.
     OtherConfiguration,
+    /// Not if its name is in one of so many slots, for which too few clusters have a master that votes.
+    NotInSlots(u16),
     /// Not before something is mended.
     No,
 }
@@ -56,6 +58,23 @@ impl Judgement {
         }
     }
 
+    /// The judgement of all slots of clusters, by that of each stretch of them and how many slots it has.
+    pub(crate) fn of_slots(stretches: &[(Self, u16)]) -> Self {
+        let is_now = |judgement: &Self| matches!(judgement, Self::Now { .. });
+        let without = || stretches.iter().filter(|(judgement, _)| !is_now(judgement));
+        let slots = without().map(|(_, slots)| slots).sum();
+        let spare = |(judgement, _): &(Self, u16)| match judgement {
+            Self::Now { spare } => Some(*spare),
+            _ => None,
+        };
+        match (without().next(), stretches.iter().filter_map(spare).min()) {
+            (None, Some(spare)) => Self::Now { spare },
+            (Some((judgement, _)), None) => *judgement,
+            (Some(_), Some(_)) => Self::NotInSlots(slots),
+            (None, None) => Self::No,
+        }
+    }
+
     /// What an attempt that failed says of the nodes; none if they voted, or it failed of something else.
     pub(crate) fn of_failure(error: &AcquireError) -> Option<Self> {
         match error {
@@ -74,7 +93,7 @@ impl Judgement {
         match self {
             Self::Now { .. } => exit_code::SUCCESS,
             Self::OtherConfiguration => exit_code::USAGE,
-            Self::Later(_) | Self::No => exit_code::NO_QUORUM,
+            Self::Later(_) | Self::NotInSlots(_) | Self::No => exit_code::NO_QUORUM,
         }
     }
 
@@ -88,6 +107,9 @@ impl Judgement {
             (Self::Later(time), _) => format!("no lock can be acquired for {}", Shown(time)),
             (Self::OtherConfiguration, _) => {
                 "no lock can be acquired with this configuration".to_owned()
+            }
+            (Self::NotInSlots(slots), _) => {
+                format!("no lock can be acquired whose name is in {slots} of the 16384 slots")
             }
             (Self::No, _) => "no lock can be acquired".to_owned(),
         }
@@ -126,5 +148,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn slots_are_judged_together_by_what_is_missing() {
+        let (now, spare) = (Judgement::Now { spare: 0 }, Judgement::Now { spare: 1 });
+        let of = Judgement::of_slots;
+        assert_eq!(of(&[(spare, 9)]), spare);
+        assert_eq!(of(&[(spare, 5), (now, 1), (spare, 3)]), now);
+        assert_eq!(of(&[(Judgement::No, 5), (Judgement::No, 4)]), Judgement::No);
+        let mixed = [(Judgement::No, 5), (spare, 1), (Judgement::No, 3)];
+        assert_eq!(of(&mixed), Judgement::NotInSlots(8));
     }
 }

@@ -176,5 +176,5 @@ pub(crate) fn misused(error: &ConfigError) -> Failure {
     }
 }
 
-const PLAIN_ALONE: &str = "on a Redis Cluster there are `run --plain` and `hold --plain`, `status`, `list`, `wait` and `force-release`; for all else \
-                           name single masters, redis://db1,redis://db2,redis://db3";
+const PLAIN_ALONE: &str = "on a Redis Cluster there are `run --plain` and `hold --plain`, `status`, `list`, `wait`, `force-release`, `doctor` and \
+                           `watch`; for all else name single masters, redis://db1,redis://db2,redis://db3";

@@ -84,7 +84,7 @@ impl Picture {
         ];
         let mut rows = vec![row(["NODE", "ANSWERS", "CLOCK", "VOTES"])];
         let nodes = self.patient.nodes.iter();
-        rows.extend(nodes.map(|node| node_row(node, &self.patient)));
+        rows.extend(nodes.flat_map(|node| node_rows(node, &self.patient)));
         lines.extend(columns::lines(&rows));
         lines.extend(self.steps.iter().cloned());
         lines.push(String::new());
@@ -148,6 +148,29 @@ impl Picture {
     }
 }
 
+/// A cluster has a row of its own, and each of its masters one below.
+fn node_rows(node: &NodeFacts, patient: &Patient) -> Vec<Vec<String>> {
+    let NodeState::Cluster(cluster) = &node.state else {
+        return vec![node_row(node, patient)];
+    };
+    let votes = match (&cluster.same_as, patient.votes_in(node), cluster.unkept()) {
+        (Some(other), ..) => format!("no: the same cluster as {other}"),
+        (_, Some(true), _) => "yes".to_owned(),
+        (_, Some(false), _) => "no".to_owned(),
+        (_, None, 0) => "for some names".to_owned(),
+        (_, None, unkept) => format!("for some names: nobody keeps {unkept} slots"),
+    };
+    let masters = cluster.shown().map(|master| {
+        let mut cells = node_row(&master.node, patient);
+        if let Some(name) = cells.first_mut() {
+            name.insert_str(0, "  ");
+        }
+        cells
+    });
+    let own = row([&node.name, "", "", &votes]);
+    [own].into_iter().chain(masters).collect()
+}
+
 fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
     let name = node.name.as_str();
     match &node.state {
@@ -157,6 +180,7 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
             ..
         }) => row([name, "here", "", &format!("no: {why}")]),
         NodeState::InProcess | NodeState::File(_) => row([name, "here", "", "yes"]),
+        NodeState::Cluster(_) => row([name]),
         NodeState::Server(server) => {
             let clock = match server.clock_beside_ours() {
                 ClockFacts::NotTold => "not told".to_owned(),

@@ -143,6 +143,7 @@ fn patient() -> Patient {
             ttl: Duration::from_secs(10),
             clock_skew: Duration::from_secs(2),
             guard: Guard::Quarantine,
+            is_plain: false,
             replicated: None,
             on_disk: None,
         },

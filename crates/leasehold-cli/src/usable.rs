@@ -18,20 +18,18 @@ use crate::{
     nodes::Nodes,
     waiting,
 };
-use leasehold::{ConfigError, clock::Clock};
+use leasehold::clock::Clock;
 use std::time::Duration;
 
 /// The nodes, as far as it decides whether they vote: for this lock, if one is named. A quorum that says so at once is
 /// enough; the others are waited for only where they could change the judgement, and while there is `time`. A node that hangs
 /// costs one answer's time in any case, and one that is far away is heard to the end.
-///
-/// None where there is nothing to ask: the masters of a Redis Cluster vote as soon as they run.
 pub(crate) fn examined(
     nodes: &Nodes,
     agreement: &Agreement,
     lock: Option<&str>,
     time: Option<Duration>,
-) -> Result<Option<Patient>, Failure> {
+) -> Result<Patient, Failure> {
     let mut operator = nodes.operator(agreement)?;
     if let Some(lock) = lock {
         operator = operator.about(lock).map_err(|error| nodes.wrong(&error))?;
@@ -44,20 +42,15 @@ pub(crate) fn examined(
             operator = operator.within(in_millis(left));
         }
         let told = waiting::for_it(operator.examine_votes())?;
-        match told {
-            Err(ConfigError::FencedCluster { .. }) => Ok(None),
-            Err(error) => Err(nodes.wrong(&error)),
-            Ok(told) => Ok(Some(patient(agreement, operator.quorum(), &told))),
-        }
+        let told = told.map_err(|error| nodes.wrong(&error))?;
+        Ok(patient(agreement, &operator, &told))
     };
-    let Some(soon) = with(ANSWER, None)? else {
-        return Ok(None);
-    };
+    let soon = with(ANSWER, None)?;
     let is_enough = matches!(soon.judgement(), Judgement::Now { .. });
     let left = end.map(|end| end.saturating_since(clock.now()));
     let has_time = left.is_none_or(|left| left > ANSWER);
     match is_enough || !has_time || hanging(&soon).next().is_none() {
-        true => Ok(Some(soon)),
+        true => Ok(soon),
         false => with(PATIENCE, left),
     }
 }
@@ -69,8 +62,7 @@ fn in_millis(time: Duration) -> Duration {
 
 /// The nodes of which it is not known whether they vote, since they are late: each by its name, and why.
 pub(crate) fn hanging(patient: &Patient) -> impl Iterator<Item = (&str, &str)> {
-    let nodes = patient.nodes.iter();
-    nodes.filter_map(|node| {
+    patient.parts().filter_map(|node| {
         let why = match &node.state {
             NodeState::Silent(why) => why,
             NodeState::Server(server) => match &server.vote {

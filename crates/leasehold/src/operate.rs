@@ -30,7 +30,10 @@ mod survey;
 mod watcher;
 
 pub use admission::Admission;
-pub use examination::{ClockOffset, Examination, FileExamination, Memory, Persistence};
+pub use examination::{
+    ClockOffset, ClusterExamination, Examination, FileExamination, Memory, Persistence,
+    ShardExamination,
+};
 pub use listing::{Listing, Scanned, Search};
 pub use operator::Operator;
 pub use reconfiguration::{Former, Outcome, Reconfiguration, Reconfigured};

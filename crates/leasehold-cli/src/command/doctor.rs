@@ -27,9 +27,8 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref())?;
     let operator = nodes.to_look_at(&place.agreement)?.operator();
     let operator = operator.map_err(|error| nodes.wrong(&error))?;
-    let quorum = operator.quorum();
     let told = waiting::for_it(examine(&operator))?.map_err(|error| nodes.wrong(&error))?;
-    let diagnosis = Diagnosis::of(patient(&place.agreement, quorum, &told));
+    let diagnosis = Diagnosis::of(patient(&place.agreement, &operator, &told));
     match arguments.json {
         true => output::data(diagnosis.json()),
         false => output::data(diagnosis.text()),
@@ -40,8 +39,8 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<u8, Failure> {
 /// Briefly, and once more with more patience if a node does not answer: that node is named meanwhile.
 async fn examine(operator: &Operator) -> Result<Vec<Told<Examination>>, ConfigError> {
     let told = operator.answer_within(list::ANSWER).examine().await?;
-    let silent = told.iter().filter(|told| hangs(&told.answer));
-    let silent: Vec<_> = silent.map(|told| told.node.to_string()).collect();
+    let silent = told.iter().flat_map(hanging);
+    let silent: Vec<_> = silent.collect();
     if silent.is_empty() {
         return Ok(told);
     }
@@ -52,6 +51,23 @@ async fn examine(operator: &Operator) -> Result<Vec<Told<Examination>>, ConfigEr
         Shown(PATIENCE)
     ));
     operator.answer_within(PATIENCE).examine().await
+}
+
+/// Those that do not answer in time: the node, or masters of it.
+fn hanging(told: &Told<Examination>) -> Vec<String> {
+    let cluster = match &told.answer {
+        NodeAnswer::Told(seen) => seen.cluster.as_ref(),
+        _ => None,
+    };
+    match cluster {
+        Some(cluster) => { cluster.shards.iter() }
+            .filter(|master| hangs(&master.answer))
+            .map(|master| master.address.clone())
+            .collect(),
+        None => { hangs(&told.answer).then(|| told.node.to_string()) }
+            .into_iter()
+            .collect(),
+    }
 }
 
 fn hangs(answer: &NodeAnswer<Examination>) -> bool {
@@ -66,7 +82,12 @@ fn hangs(answer: &NodeAnswer<Examination>) -> bool {
 }
 
 /// The nodes as the rules see them.
-pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examination>]) -> Patient {
+pub(crate) fn patient(
+    agreement: &Agreement,
+    operator: &Operator,
+    told: &[Told<Examination>],
+) -> Patient {
+    let is_plain = operator.is_plain();
     let mut nodes: Vec<_> = told.iter().map(NodeFacts::of).collect();
     count_once(&mut nodes);
     for node in &mut nodes {
@@ -81,11 +102,15 @@ pub(crate) fn patient(agreement: &Agreement, quorum: usize, told: &[Told<Examina
     }
     Patient {
         origin: agreement.origin.clone(),
-        quorum,
+        quorum: operator.quorum(),
         options: Options {
             ttl: agreement.usual_ttl(),
             clock_skew: agreement.clock_skew.unwrap_or(USUAL_SKEW),
-            guard: agreement.restart_guard.unwrap_or(Guard::Quarantine),
+            guard: match is_plain {
+                true => Guard::Off,
+                false => agreement.restart_guard.unwrap_or(Guard::Quarantine),
+            },
+            is_plain,
             replicated: agreement.replicated.map(|replicated| replicated.what),
             on_disk: agreement.on_disk.map(|on_disk| on_disk.what),
         },

@@ -85,10 +85,9 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<bool, Fail
 
 /// Reports that no lock was found. "Nothing is locked" is said only if locks can be acquired.
 fn tell_none(nodes: &Nodes, arguments: &ListArguments, has_more: bool) -> Result<(), Failure> {
-    if let Some(patient) = usable::examined(nodes, &arguments.place.agreement, None, None)?
-        && let judgement = patient.judgement()
-        && !matches!(judgement, Judgement::Now { .. })
-    {
+    let patient = usable::examined(nodes, &arguments.place.agreement, None, None)?;
+    let judgement = patient.judgement();
+    if !matches!(judgement, Judgement::Now { .. }) {
         let (count, sentence) = (patient.count(), judgement.sentence(patient.nodes.len()));
         return Err(usable::failure(&patient, format!("{count}; {sentence}")));
     }

@@ -22,10 +22,8 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
         nodes.look_closer(&place.agreement, seen).await
     })??;
     let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
-    if (view.state == State::Free || view.is_unheld_by_twins())
-        && let Some(patient) =
-            usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?
-    {
+    if view.state == State::Free || view.is_unheld_by_twins() {
+        let patient = usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?;
         for (node, why) in usable::hanging(&patient) {
             output::talk(format_args!(
                 "{node}: does not tell whether it votes: {why}"

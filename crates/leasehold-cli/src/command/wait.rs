@@ -66,7 +66,8 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
         let mut view = LockView::of(&seen, Whose::Ours);
         let mut patient = None;
         let is_free = view.state == State::Free || has_permit(arguments, &seen);
-        if is_free && let Some(examined) = usable::examined(nodes, agreement, Some(name), left())? {
+        if is_free {
+            let examined = usable::examined(nodes, agreement, Some(name), left())?;
             match usable::state(&examined) {
                 // Permits that others have are there all the same.
                 State::Free => {}

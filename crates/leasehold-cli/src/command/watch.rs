@@ -52,7 +52,6 @@ async fn picture(
     let agreement = &arguments.place.agreement;
     let operator = nodes.operator(agreement)?;
     let wrong = |error: ConfigError| nodes.wrong(&error);
-    let quorum = operator.quorum();
     let promptly = operator.answer_within(list::ANSWER);
     let (told, listing) = join!(
         promptly.examine(),
@@ -66,7 +65,7 @@ async fn picture(
     let silent = |answer: &NodeAnswer<_>| matches!(answer, NodeAnswer::Silent(_));
     let unlisted = listing.nodes.iter();
     let unlisted = unlisted.filter(|told| silent(&told.answer)).count();
-    let (now, patient) = (Clock::system().wall(), patient(agreement, quorum, &told));
+    let (now, patient) = (Clock::system().wall(), patient(agreement, &operator, &told));
     steps.note(now, &patient.nodes);
     Ok(Picture {
         now,

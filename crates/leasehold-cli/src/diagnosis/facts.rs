@@ -1,5 +1,6 @@
 //! What the nodes told, as far as the rules look at it.
 
+use super::cluster::ClusterFacts;
 use leasehold::{
     Abstention,
     operate::{Examination, FileExamination, Membership, NodeAnswer, Survey, Told},
@@ -18,6 +19,7 @@ pub(crate) enum NodeState {
     /// Why it could not be asked.
     Silent(String),
     Server(Box<ServerFacts>),
+    Cluster(ClusterFacts),
     File(FileFacts),
     /// In the memory of a process.
     InProcess,
@@ -43,6 +45,8 @@ pub(crate) struct ServerFacts {
     pub(crate) clock: Option<(bool, Duration, Duration)>,
     pub(crate) memory_used: Option<u64>,
     pub(crate) memory_limit: Option<u64>,
+    /// What happens at that limit.
+    pub(crate) memory_policy: Option<String>,
     pub(crate) has_log: Option<bool>,
     pub(crate) fsync: Option<String>,
     pub(crate) fsync_on_rewrite: Option<bool>,
@@ -104,12 +108,14 @@ pub(crate) struct FileFacts {
 pub(crate) fn count_once(nodes: &mut [NodeFacts]) {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for node in nodes {
-        if let NodeState::Server(server) = &mut node.state
-            && let Some(identity) = server.identity()
-        {
-            match known.get(&identity) {
-                Some(other) => server.vote = VoteFacts::SameAs(other.clone()),
-                None => drop(known.insert(identity, node.name.clone())),
+        let identities = node.identities();
+        let other = identities.iter().find_map(|identity| known.get(identity));
+        match (other.cloned(), &mut node.state) {
+            (Some(other), NodeState::Server(server)) => server.vote = VoteFacts::SameAs(other),
+            (Some(other), NodeState::Cluster(cluster)) => cluster.same_as = Some(other),
+            _ => {
+                let own = identities.into_iter();
+                known.extend(own.map(|identity| (identity, node.name.clone())));
             }
         }
     }
@@ -117,17 +123,42 @@ pub(crate) fn count_once(nodes: &mut [NodeFacts]) {
 
 impl NodeFacts {
     pub(crate) fn of(told: &Told<Examination>) -> Self {
-        let state = match &told.answer {
-            NodeAnswer::Silent(why) => NodeState::Silent(without_advice(why).to_owned()),
-            NodeAnswer::Told(seen) => match &seen.file {
-                Some(file) => NodeState::File(FileFacts::of(file)),
-                None => NodeState::Server(Box::new(ServerFacts::of(seen))),
-            },
-            _ => NodeState::InProcess,
-        };
         Self {
             name: told.node.to_string(),
-            state,
+            state: NodeState::of(&told.answer),
+        }
+    }
+
+    /// What answers for itself: the masters of a cluster, or else the node.
+    pub(crate) fn parts(&self) -> Vec<&Self> {
+        match &self.state {
+            NodeState::Cluster(cluster) => { cluster.masters.iter() }
+                .map(|master| &master.node)
+                .collect(),
+            _ => vec![self],
+        }
+    }
+
+    /// Which servers answer for it, as far as they tell.
+    pub(crate) fn identities(&self) -> Vec<String> {
+        let identity = |node: &Self| match &node.state {
+            NodeState::Server(server) => server.identity(),
+            _ => None,
+        };
+        self.parts().into_iter().filter_map(identity).collect()
+    }
+}
+
+impl NodeState {
+    pub(super) fn of(answer: &NodeAnswer<Examination>) -> Self {
+        match answer {
+            NodeAnswer::Silent(why) => Self::Silent(without_advice(why).to_owned()),
+            NodeAnswer::Told(seen) => match (&seen.file, &seen.cluster) {
+                (Some(file), _) => Self::File(FileFacts::of(file)),
+                (_, Some(cluster)) => Self::Cluster(ClusterFacts::of(cluster)),
+                _ => Self::Server(Box::new(ServerFacts::of(seen))),
+            },
+            _ => Self::InProcess,
         }
     }
 }
@@ -175,6 +206,7 @@ impl ServerFacts {
                 .map(|clock| (clock.is_ahead, clock.by, clock.uncertainty)),
             memory_used: memory.map(|memory| memory.used),
             memory_limit: memory.and_then(|memory| memory.limit),
+            memory_policy: memory.map(|memory| memory.policy.clone()),
             has_log: seen.persistence.has_log,
             fsync: seen.persistence.fsync.clone(),
             fsync_on_rewrite: seen.persistence.fsync_on_rewrite,
@@ -192,6 +224,9 @@ impl VoteFacts {
         let by_survey = match &seen.survey {
             Some(NodeAnswer::Told(survey)) => Self::of_survey(survey),
             Some(NodeAnswer::Silent(why)) => Self::NotTold(why.clone()),
+            None if seen.role.as_deref() == Some("slave") => {
+                Self::Unsuitable("is a replica".to_owned())
+            }
             _ => Self::Votes,
         };
         match (by_survey, &seen.refuses_writes) {

@@ -1,5 +1,6 @@
 //! The rules. Each says what was found, why it matters to locks, and what to do.
 
+mod clusters;
 mod copies;
 mod rights;
 mod silence;
@@ -9,12 +10,15 @@ use super::{
     facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
 use crate::{agreement::Guard, duration::Shown, hint, judgement::Judgement};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// Everything that the rules find, the worst first.
 pub(super) fn all(patient: &Patient) -> Vec<Finding> {
     let mut found = silence::found(patient);
-    for node in &patient.nodes {
+    for node in patient.parts() {
         let of_node = match &node.state {
             NodeState::Server(server) => of_server(server, patient),
             NodeState::File(FileFacts {
@@ -22,13 +26,17 @@ pub(super) fn all(patient: &Patient) -> Vec<Finding> {
                 ..
             }) => vec![unusable_file(why)],
             NodeState::File(file) if file.used > file.room / 10 * 9 => vec![full_file()],
-            NodeState::File(_) | NodeState::InProcess | NodeState::Silent(_) => Vec::new(),
+            NodeState::File(_)
+            | NodeState::InProcess
+            | NodeState::Silent(_)
+            | NodeState::Cluster(_) => Vec::new(),
         };
         for mut finding in of_node {
             finding.nodes.push(node.name.clone());
             add(&mut found, finding);
         }
     }
+    found.extend(clusters::unkept(patient));
     found.extend(same_server(patient));
     found.extend(of_all(patient));
     // Stable: within one weight, those who tell nothing first, then in the order of the nodes.
@@ -93,11 +101,12 @@ fn of_server(server: &ServerFacts, patient: &Patient) -> Vec<Finding> {
         vote(server, patient),
         version(server),
         address(server),
-        rights::missing(server, options.guard),
+        rights::missing(server, options),
         rights::for_fair(server),
         rights::keys(server),
         persistence(server, options),
         memory(server),
+        clusters::eviction(server, options),
         clock(server, options),
         round_trips(server, options),
         replicas(server, options),
@@ -137,12 +146,7 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
                 ),
             },
         ),
-        VoteFacts::RefusesWrites(why) => finding(
-            Weight::Problem,
-            format!("refuses every write: {why}"),
-            "a vote is a write",
-            "fix what it names: memory (maxmemory), the disk, or the replicas that min-replicas-to-write asks for",
-        ),
+        VoteFacts::RefusesWrites(why) => refuses_writes(why),
         VoteFacts::Others(configuration) => finding(
             Weight::Problem,
             format!("is used with another configuration: {configuration}"),
@@ -162,6 +166,17 @@ fn vote(server: &ServerFacts, patient: &Patient) -> Option<Finding> {
             "give its user the rights of docs/OPERATING.md",
         ),
     })
+}
+
+fn refuses_writes(why: &str) -> Finding {
+    let remedy = match why.starts_with("CLUSTERDOWN") {
+        true => hint::CLUSTER,
+        false => {
+            "fix what it names: memory (maxmemory), the disk, or the replicas that min-replicas-to-write asks for"
+        }
+    };
+    let what = format!("refuses every write: {why}");
+    finding(Weight::Problem, what, "a vote is a write", remedy)
 }
 
 fn unsuitable(why: &str) -> Finding {
@@ -296,6 +311,9 @@ fn memory(server: &ServerFacts) -> Option<Finding> {
 }
 
 fn clock(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    if options.is_plain {
+        return None;
+    }
     let (is_ahead, by, uncertainty) = server.clock?;
     let certain = by.saturating_sub(uncertainty);
     (certain > options.clock_skew).then(|| {
@@ -343,7 +361,8 @@ fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
             "use the restart guard quarantine, or a server without replicas",
         ));
     }
-    Some(finding(
+    // What plain locks are is told of all clusters at once.
+    (!options.is_plain).then(|| finding(
         Weight::Note,
         what,
         "replicas make no lock safer; one that takes over does not vote until every lock that it may have missed has \
@@ -356,21 +375,20 @@ fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {
 fn same_server(patient: &Patient) -> Vec<Finding> {
     let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for node in &patient.nodes {
-        if let NodeState::Server(server) = &node.state
-            && let Some(identity) = server.identity()
-        {
+        for identity in node.identities() {
             names.entry(identity).or_default().push(node.name.clone());
         }
     }
-    let twice = names.into_values().filter(|names| names.len() > 1);
+    let names: BTreeSet<_> = names.into_values().collect();
+    let twice = names.into_iter().filter(|names| names.len() > 1);
     twice
         .map(|nodes| Finding {
             nodes,
             ..finding(
                 Weight::Problem,
                 "are the same server",
-                "a server has one vote, whatever its address: fewer nodes vote than are listed",
-                "list each server once",
+                "a server or cluster has one vote, whatever its address: fewer nodes vote than are listed",
+                "list each once",
             )
         })
         .collect()
@@ -378,14 +396,18 @@ fn same_server(patient: &Patient) -> Vec<Finding> {
 
 fn of_all(patient: &Patient) -> Vec<Finding> {
     let nodes = patient.nodes.len();
-    let is_server =
-        |state: &NodeState| matches!(state, NodeState::Server(_) | NodeState::Silent(_));
+    let is_server = |state: &NodeState| {
+        use NodeState::{Cluster, Server, Silent};
+        matches!(state, Server(_) | Cluster(_) | Silent(_))
+    };
     let servers = patient.nodes.iter().filter(|node| is_server(&node.state));
     if servers.count() < nodes {
         return Vec::new();
     }
     let mut found = Vec::new();
-    if patient.options.guard == Guard::Off {
+    if patient.options.is_plain {
+        found.push(clusters::plain(nodes));
+    } else if patient.options.guard == Guard::Off {
         found.push(finding(
             Weight::Warning,
             "the restart guard is off",
@@ -393,14 +415,15 @@ fn of_all(patient: &Patient) -> Vec<Finding> {
             "use the restart guard quarantine, for all, by `leasehold reconfigure`",
         ));
     }
-    if nodes == 1 {
+    if nodes == 1 && !patient.options.is_plain {
         found.push(finding(
             Weight::Note,
             "there is one node",
             "while it is down, no lock can be acquired",
             "use three servers that do not fail together: they tolerate the failure of one",
         ));
-    } else if nodes.is_multiple_of(2) {
+    }
+    if nodes.is_multiple_of(2) {
         found.push(finding(
             Weight::Note,
             format!("{nodes} nodes tolerate no more failures than {}", nodes - 1),

@@ -21,7 +21,7 @@ pub(crate) struct Mode {
 }
 
 impl Mode {
-    /// None if no lock can be had there as it is, or if it did not tell enough.
+    /// None if no lock can be had there as it is, if it did not tell enough, and for plain locks, which are all alike.
     pub(crate) fn of(server: &ServerFacts, options: &Options) -> Option<Self> {
         let guard = options.guard;
         let lacking = server.lacking.as_ref()?;
@@ -33,7 +33,7 @@ impl Mode {
         };
         let is_old = server.is_proxied || lacks(HELLO);
         let is_tracked = !lacks("+client|tracking") && !lacks("+client|caching");
-        (!is_refused).then_some(Self {
+        (!is_refused && !options.is_plain).then_some(Self {
             guard,
             tells_waiters: !is_old && is_tracked,
             loads_scripts: !server.is_proxied && !lacks("+script|load"),
@@ -96,6 +96,7 @@ mod tests {
             ttl: Duration::from_secs(10),
             clock_skew: Duration::ZERO,
             guard,
+            is_plain: false,
             replicated: None,
             on_disk: None,
         }

@@ -1,7 +1,8 @@
 //! A diagnosis as people and as machines read it.
 
 use super::{
-    Diagnosis, Finding, Options, Verdict, Weight,
+    Diagnosis, Finding, Options, Patient, Verdict, Weight,
+    cluster::{ClusterFacts, MasterFacts},
     facts::{ClockFacts, NodeFacts, NodeState, ServerFacts, VoteFacts},
     findings,
     mode::Mode,
@@ -26,8 +27,7 @@ impl Diagnosis {
             },
             String::new(),
         ];
-        let options = &patient.options;
-        let rows = patient.nodes.iter().flat_map(|node| rows(node, options));
+        let rows = patient.nodes.iter().flat_map(|node| rows(node, patient));
         let rows: Vec<_> = rows.collect();
         lines.extend(columns::lines(&rows));
         lines.push(String::new());
@@ -59,7 +59,7 @@ impl Diagnosis {
                     self.patient
                         .nodes
                         .iter()
-                        .map(|node| node_json(node, &self.patient.options))
+                        .map(|node| node_json(node, &self.patient))
                         .collect(),
                 ),
             ),
@@ -115,7 +115,8 @@ impl Weight {
     }
 }
 
-fn rows(node: &NodeFacts, options: &Options) -> Vec<Vec<String>> {
+fn rows(node: &NodeFacts, patient: &Patient) -> Vec<Vec<String>> {
+    let options = &patient.options;
     let two = |first: String, second: String| {
         vec![vec![node.name.clone(), first], vec![String::new(), second]]
     };
@@ -127,6 +128,19 @@ fn rows(node: &NodeFacts, options: &Options) -> Vec<Vec<String>> {
             let mode = Mode::of(server, options);
             rows.extend(mode.map(|mode| vec![String::new(), mode.to_string()]));
             rows
+        }
+        NodeState::Cluster(cluster) => {
+            let own = cluster_line(cluster, patient.votes_in(node));
+            let masters = cluster.shown().flat_map(|master| {
+                let mut rows = rows(&master.node, patient);
+                if let Some([name, what]) = rows.first_mut().map(Vec::as_mut_slice) {
+                    *name = format!("  {name}");
+                    *what = format!("{} slots; {what}", master.size());
+                }
+                rows
+            });
+            let own = [vec![node.name.clone(), own]];
+            own.into_iter().chain(masters).collect()
         }
         NodeState::File(file) => {
             let size = format!(
@@ -150,6 +164,19 @@ fn rows(node: &NodeFacts, options: &Options) -> Vec<Vec<String>> {
             rows
         }
     }
+}
+
+/// `a Redis Cluster of 3 masters; votes`.
+fn cluster_line(cluster: &ClusterFacts, votes: Option<bool>) -> String {
+    let votes = match (&cluster.same_as, votes) {
+        (Some(other), _) => format!("does not vote beside {other}: it is the same cluster"),
+        (None, Some(true)) => "votes".to_owned(),
+        (None, Some(false)) => "cannot vote".to_owned(),
+        (None, None) => "votes for some names".to_owned(),
+    };
+    let masters = cluster.masters.len();
+    let plural = if masters == 1 { "" } else { "s" };
+    format!("a Redis Cluster of {masters} master{plural}; {votes}")
 }
 
 /// `Valkey 8.1.3, master, up 12 d`.
@@ -201,7 +228,8 @@ fn condition(server: &ServerFacts, options: &Options) -> String {
     )
 }
 
-fn node_json(node: &NodeFacts, options: &Options) -> Json {
+fn node_json(node: &NodeFacts, patient: &Patient) -> Json {
+    let options = &patient.options;
     let mut pairs = vec![("node", node.name.as_str().into())];
     match &node.state {
         NodeState::Silent(why) => {
@@ -228,6 +256,23 @@ fn node_json(node: &NodeFacts, options: &Options) -> Json {
                     .collect(),
             ),
         ]),
+        NodeState::Cluster(cluster) => {
+            let master = |master: &MasterFacts| match node_json(&master.node, patient) {
+                Json::Object(mut pairs) => {
+                    pairs.insert(1, ("slots", master.size().into()));
+                    Json::Object(pairs)
+                }
+                other => other,
+            };
+            pairs.extend([
+                ("kind", "cluster".into()),
+                ("answers", true.into()),
+                ("votes", (patient.votes_in(node) == Some(true)).into()),
+                ("unkept_slots", cluster.unkept().into()),
+                ("same_as", Json::or_null(cluster.same_as.clone())),
+                ("masters", Json::List(cluster.shown().map(master).collect())),
+            ]);
+        }
         NodeState::Server(server) => {
             pairs.extend(server_json(server, options));
             let mode = Mode::of(server, options);

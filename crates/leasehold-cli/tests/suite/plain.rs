@@ -118,3 +118,92 @@ fn a_plain_lock_has_no_parts_no_line_and_no_file() {
         ],
     );
 }
+
+#[test]
+fn doctor_and_watch_look_at_all_masters_of_a_cluster() {
+    require_server();
+    let cluster = RedisCluster::start(3, 0).expect("it starts");
+    let place = Place::new(cluster.url());
+    let seen = place.run(&["doctor"]);
+    assert_eq!(seen.code, 120, "{seen:?}");
+    for told in [
+        "a Redis Cluster of 3 masters; votes\n",
+        "5461 slots; ",
+        "5462 slots; ",
+        "\nwarning  locks are plain: ",
+        "\nverdict: weakened: 1 of 1 nodes vote; locks work\n",
+    ] {
+        assert!(seen.stdout.contains(told), "{told}: {seen:?}");
+    }
+    assert!(!seen.stdout.contains("problem"), "{seen:?}");
+    let evicts = ["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"];
+    cluster[0].command(&evicts).expect("it answers");
+    let lacks = ["ACL", "SETUSER", "default", "-pexpire", "-asking"];
+    cluster[1].command(&lacks).expect("it answers");
+    let seen = place.run(&["doctor"]);
+    assert_eq!(seen.code, 122, "{seen:?}");
+    for told in [
+        "its user lacks rights: +pexpire +asking\n",
+        "its maxmemory-policy is allkeys-lru\n",
+        "a Redis Cluster of 3 masters; votes for some names\n",
+        "broken: 0 of 1 nodes vote for all names, 1 must; no lock can be acquired whose name is in ",
+    ] {
+        assert!(seen.stdout.contains(told), "{told}: {seen:?}");
+    }
+}
+
+#[test]
+fn each_name_on_a_cluster_is_judged_by_the_master_that_keeps_it() {
+    require_server();
+    let cluster = RedisCluster::start(3, 0).expect("it starts");
+    let place = Place::new(cluster.url());
+    cluster[1].pause().expect("it is ours");
+    let names = ["a", "b", "c", "d", "foo"];
+    let by_paused: Vec<_> = { names.iter() }
+        .filter(|name| {
+            let slot = cluster.slot(name).expect("the first master answers");
+            (5_461..10_923).contains(&slot)
+        })
+        .collect();
+    assert_eq!(by_paused.len(), 1, "{by_paused:?}");
+    for name in names {
+        let seen = place.run(&["status", name]);
+        let is_paused = by_paused.contains(&&name);
+        assert_eq!(seen.code, if is_paused { 122 } else { 0 }, "{seen:?}");
+    }
+    let seen = place.run(&["watch", "--once"]);
+    assert_eq!(seen.code, 122, "{seen:?}");
+    for told in [
+        "  for some names\n",
+        "did not answer within 500ms",
+        "what is locked is not known: 1 of 1 nodes do not tell",
+    ] {
+        assert!(seen.stdout.contains(told), "{told}: {seen:?}");
+    }
+    let seen = place.run(&["doctor", "--json"]);
+    for told in [
+        "\"kind\":\"cluster\"",
+        "\"votes\":false",
+        "\"answers\":false",
+    ] {
+        assert!(seen.stdout.contains(told), "{told}: {seen:?}");
+    }
+    cluster[1].resume().expect("it is ours");
+}
+
+#[test]
+fn two_addresses_of_one_cluster_have_one_vote() {
+    require_server();
+    let cluster = RedisCluster::start(3, 0).expect("it starts");
+    let address = |at: usize| format!("redis+cluster://127.0.0.1:{}", cluster[at].port());
+    let place = Place::new(format!("{},{}", address(0), address(1)));
+    let seen = place.run(&["doctor"]);
+    assert_eq!(seen.code, 122, "{seen:?}");
+    for told in [
+        ": it is the same cluster\n",
+        ": are the same server\n",
+        "verdict: broken: 1 of 2 nodes vote, 2 must; no lock can be acquired\n",
+    ] {
+        assert!(seen.stdout.contains(told), "{told}: {seen:?}");
+    }
+}

@@ -1,13 +1,20 @@
 //! Everything that a node tells of itself and that matters to locks.
 
+mod cluster;
+
+pub use cluster::{ClusterExamination, ShardExamination};
+
 use super::{NodeAnswer, Survey, Told, at_once, survey_of};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
     configuration::Configuration,
-    link::redis::admin_client::{
-        AdminClient,
-        checkup::{CheckedLock, Checkup, Offset},
+    link::redis::{
+        RedisUrl,
+        admin_client::{
+            AdminClient,
+            checkup::{CheckedKind, CheckedLock, Checkup, Offset},
+        },
     },
 };
 use leasehold_core::Resource;
@@ -57,10 +64,13 @@ pub struct Examination {
     /// Why it refuses the votes of all clients, in its own words: its memory is full, its disk fails, or its replicas are
     /// away. None if it takes writes, which was tried without writing anything.
     pub refuses_writes: Option<String>,
-    /// Whether it votes, and for which configuration; or why that could not be told.
+    /// Whether it votes, and for which configuration; or why that could not be told. None where locks are
+    /// [plain](crate::Plain): for these a server votes whenever it takes writes.
     pub survey: Option<NodeAnswer<Survey>>,
     /// Of a node that is a file: what is in it.
     pub file: Option<FileExamination>,
+    /// Of a node that is a Redis Cluster: its masters, which have told all else.
+    pub cluster: Option<ClusterExamination>,
 }
 
 /// A node's wall clock beside ours.
@@ -126,7 +136,7 @@ impl Examination {
         self.round_trips.get(self.round_trips.len() / 2).copied()
     }
 
-    fn of(checkup: Checkup, survey: NodeAnswer<Survey>) -> Self {
+    fn of(checkup: Checkup, survey: Option<NodeAnswer<Survey>>) -> Self {
         let config = checkup.config.unwrap_or_default();
         let info = checkup.info.unwrap_or_default();
         let said = |name: &str| info.get(name).filter(|value| !value.is_empty()).cloned();
@@ -155,8 +165,9 @@ impl Examination {
             lacking_for_fair: checkup.lacking_for_fair,
             out_of_reach: checkup.out_of_reach,
             refuses_writes: checkup.refuses_writes,
-            survey: Some(survey),
+            survey,
             file: None,
+            cluster: None,
         }
     }
 }
@@ -218,6 +229,12 @@ pub(super) async fn examine(
     lock: Option<Resource>,
     limits: Limits,
 ) -> Vec<Told<Examination>> {
+    let kind = match operated.fenced() {
+        Ok(_) => CheckedKind::Fenced {
+            queues: operated.configuration.queues(),
+        },
+        Err(_) => CheckedKind::Plain,
+    };
     let configuration = operated.configuration;
     let format = configuration.key_format();
     let lock = match lock {
@@ -225,9 +242,15 @@ pub(super) async fn examine(
         None => CheckedLock::Nobodys(format.key("leasehold/doctor").into_owned()),
     };
     let jobs = operated.nodes.into_iter().map(|(node, spot)| {
-        let (configuration, lock) = (configuration.clone(), lock.clone());
+        let look = NodeLook {
+            extent,
+            lock: lock.clone(),
+            kind: kind.clone(),
+            limit: limits.answer,
+            configuration: configuration.clone(),
+        };
         async move {
-            let looking = one(spot, extent, &lock, limits.answer, &configuration);
+            let looking = look.at(spot);
             let answer = match limits.whole {
                 None => looking.await,
                 Some(limit) => timeout(limit, looking).await.unwrap_or_else(|_| {
@@ -240,76 +263,88 @@ pub(super) async fn examine(
     at_once(jobs).await
 }
 
-async fn one(
-    spot: Spot,
+/// How a node is looked at.
+#[derive(Clone)]
+struct NodeLook {
     extent: Extent,
-    lock: &CheckedLock,
+    lock: CheckedLock,
+    kind: CheckedKind,
+    /// For each answer, if not five seconds.
     limit: Option<Duration>,
-    configuration: &Configuration,
-) -> NodeAnswer<Examination> {
-    let node_key = configuration.node_key();
-    match spot {
-        Spot::Elsewhere => NodeAnswer::NeedsNone,
-        Spot::Server(url) => {
-            let visit = || {
-                let (url, node_key) = (url.clone(), node_key.clone());
-                async move {
-                    match limit {
-                        Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
-                        None => AdminClient::visit(url, node_key).await,
-                    }
-                }
-            };
-            let mut answer = match visit().await {
-                Ok(admin_client) => server(admin_client, extent, lock, configuration).await,
-                Err(why) => NodeAnswer::Silent(why),
-            };
-            if let (Extent::Everything, NodeAnswer::Told(seen)) = (extent, &mut answer) {
-                for _ in 0..FURTHER {
-                    // Whoever does not answer a second time is none of another.
-                    let run_id = match visit().await {
-                        Ok(mut further) => further.run_id().await,
-                        Err(_) => None,
-                    };
-                    let is_known = run_id == seen.run_id
-                        || run_id.iter().any(|other| seen.others.contains(other));
-                    seen.others.extend(run_id.filter(|_| !is_known));
-                }
-            }
-            answer
-        }
-        #[cfg(all(feature = "file", unix))]
-        Spot::File(file) => match file.contents(Clock::system()) {
-            Ok(contents) => {
-                let trial = file.try_out(Clock::system());
-                NodeAnswer::Told(of_file(contents, trial.err()))
-            }
-            Err(why) => NodeAnswer::Silent(why),
-        },
-    }
+    configuration: Configuration,
 }
 
-async fn server(
-    mut admin_client: AdminClient,
-    extent: Extent,
-    lock: &CheckedLock,
-    configuration: &Configuration,
-) -> NodeAnswer<Examination> {
-    let queues = configuration.queues();
-    let checkup = match extent {
-        Extent::Everything => admin_client.check_up(Clock::system(), lock, &queues).await,
-        Extent::Votes => Ok(admin_client.check_vote(lock).await),
-    };
-    let checkup = match checkup {
-        Ok(checkup) => checkup,
-        Err(why) => return NodeAnswer::Silent(why),
-    };
-    let survey = survey_of(&mut admin_client, configuration).await;
-    let survey = survey.map_or_else(NodeAnswer::Silent, NodeAnswer::Told);
-    NodeAnswer::Told(Examination {
-        is_proxied: admin_client.is_proxied(),
-        ..Examination::of(checkup, survey)
-    })
+impl NodeLook {
+    async fn at(self, spot: Spot) -> NodeAnswer<Examination> {
+        match spot {
+            Spot::Elsewhere => NodeAnswer::NeedsNone,
+            Spot::Server(url) if url.is_cluster() => self.at_cluster(&url).await,
+            Spot::Server(url) => {
+                let mut answer = self.at_server(&url).await;
+                if let (Extent::Everything, NodeAnswer::Told(seen)) = (self.extent, &mut answer) {
+                    self.look_behind(&url, seen).await;
+                }
+                answer
+            }
+            #[cfg(all(feature = "file", unix))]
+            Spot::File(file) => match file.contents(Clock::system()) {
+                Ok(contents) => {
+                    let trial = file.try_out(Clock::system());
+                    NodeAnswer::Told(of_file(contents, trial.err()))
+                }
+                Err(why) => NodeAnswer::Silent(why),
+            },
+        }
+    }
+
+    async fn visit(&self, url: &RedisUrl) -> Result<AdminClient, String> {
+        let (url, node_key) = (url.clone(), self.configuration.node_key());
+        match self.limit {
+            Some(limit) => AdminClient::visit_briefly(url, node_key, limit).await,
+            None => AdminClient::visit(url, node_key).await,
+        }
+    }
+
+    async fn at_server(&self, url: &RedisUrl) -> NodeAnswer<Examination> {
+        let mut admin_client = match self.visit(url).await {
+            Ok(admin_client) => admin_client,
+            Err(why) => return NodeAnswer::Silent(why),
+        };
+        let (lock, kind) = (&self.lock, &self.kind);
+        let checkup = match self.extent {
+            Extent::Everything => admin_client.check_up(Clock::system(), lock, kind).await,
+            Extent::Votes => Ok(admin_client.check_vote(lock, kind).await),
+        };
+        let checkup = match checkup {
+            Ok(checkup) => checkup,
+            Err(why) => return NodeAnswer::Silent(why),
+        };
+        let survey = match kind {
+            CheckedKind::Fenced { .. } => {
+                let survey = survey_of(&mut admin_client, &self.configuration).await;
+                Some(survey.map_or_else(NodeAnswer::Silent, NodeAnswer::Told))
+            }
+            CheckedKind::Plain | CheckedKind::PlainInCluster => None,
+        };
+        NodeAnswer::Told(Examination {
+            is_proxied: admin_client.is_proxied(),
+            ..Examination::of(checkup, survey)
+        })
+    }
+
+    /// Whether further connections lead to the same server.
+    async fn look_behind(&self, url: &RedisUrl, seen: &mut Examination) {
+        for _ in 0..FURTHER {
+            // Whoever does not answer a second time is none of another.
+            let run_id = match self.visit(url).await {
+                Ok(mut further) => further.run_id().await,
+                Err(_) => None,
+            };
+            let is_known =
+                run_id == seen.run_id || run_id.iter().any(|other| seen.others.contains(other));
+            seen.others.extend(run_id.filter(|_| !is_known));
+        }
+    }
 }
 
 /// How many more connections are opened to an address, to see whether they lead to the same server. Balancers take turns.
@@ -342,7 +377,7 @@ mod tests {
     #[test]
     fn what_a_server_does_not_tell_is_none() {
         let silent = NodeAnswer::Silent("x".to_owned());
-        let told = Examination::of(Checkup::default(), silent.clone());
+        let told = Examination::of(Checkup::default(), Some(silent.clone()));
         let expected = Examination {
             survey: Some(silent),
             ..Examination::default()
@@ -370,7 +405,7 @@ mod tests {
             info: Some(HashMap::from(pairs)),
             ..Checkup::default()
         };
-        let told = Examination::of(checkup, NodeAnswer::NeedsNone);
+        let told = Examination::of(checkup, None);
         assert_eq!(told.round_trip(), Some(Duration::from_millis(2)));
         assert_eq!(told.version.as_deref(), Some("Valkey 8.1.3"));
         assert_eq!(told.memory.map(|memory| memory.limit), Some(None));

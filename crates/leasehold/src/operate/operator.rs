@@ -23,9 +23,10 @@ use tokio::sync::watch;
 /// [`ManagerBuilder::operator`](crate::ManagerBuilder::operator); making one asks nobody. Clones are cheap, and each call
 /// visits the nodes anew.
 ///
-/// Of a Redis Cluster the locks alone can be looked at: [`list`](Self::list), [`search`](Self::search), [`look`](Self::look),
-/// [`until_free`](Self::until_free), [`look_on`](Self::look_on). It is looked at once a second, and is not listed in part where
-/// one of its masters is silent. All else is about what a node keeps for fencing tokens and the restart guard.
+/// Of a Redis Cluster the locks can be looked at ([`list`](Self::list), [`search`](Self::search), [`look`](Self::look),
+/// [`until_free`](Self::until_free), [`look_on`](Self::look_on)) and its masters ([`examine`](Self::examine),
+/// [`examine_votes`](Self::examine_votes)). It is looked at once a second, and is not listed in part where one of its masters is
+/// silent. All else is about what a node keeps for fencing tokens and the restart guard.
 #[derive(Clone, Debug)]
 pub struct Operator {
     pub(super) operated: Operated,
@@ -115,6 +116,12 @@ impl Operator {
         self.operated.quorum.needed()
     }
 
+    /// Whether one of these nodes is a Redis Cluster, so that locks on them are [plain](crate::Plain).
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.operated.fenced().is_err()
+    }
+
     /// What each server says of itself: whether it can be reached, what runs there, whether it votes, and for which
     /// configuration. Changes nothing. Other nodes are not asked, whatever state they are in:
     /// [`NeedsNone`](NodeAnswer::NeedsNone).
@@ -138,12 +145,14 @@ impl Operator {
     /// Everything that each node tells of itself and that matters to locks: how far away it is, how it keeps its
     /// data, what its user may do, what its clock shows, and its [`Survey`]. Changes nothing on a server; in a file it sets
     /// a lock of its own and takes it back in one transaction, since only that tells whether a lock can be had. What a node
-    /// does not tell, because its service forbids the question, is none and no failure.
+    /// does not tell, because its service forbids the question, is none and no failure. A Redis Cluster tells by its masters
+    /// ([`Examination::cluster`]); where one of the nodes is such a cluster, locks are plain, and nobody is asked for its
+    /// survey.
     ///
     /// Waits for all nodes at once, for about a minute at most, or as [`within`](Self::within) says.
     ///
     /// # Errors
-    /// [`ConfigError::Thread`] if there is no thread to be had, [`ConfigError::FencedCluster`] if a node is a Redis Cluster.
+    /// [`ConfigError::Thread`] if there is no thread to be had.
     ///
     /// # Cancel safety
     /// Dropping the future loses the answers and nothing else.
@@ -179,7 +188,7 @@ impl Operator {
     }
 
     async fn look_at(&self, extent: Extent) -> Result<Vec<Told<Examination>>, ConfigError> {
-        let (operated, lock) = (self.operated.fenced()?, self.lock.clone());
+        let (operated, lock) = (self.operated.clone(), self.lock.clone());
         elsewhere(examination::examine(operated, extent, lock, self.limits)).await
     }
 

@@ -3,7 +3,7 @@
 use crate::support::block_on;
 use leasehold::{
     ConfigError, Key, LockManager, LockOptions, ManagerBuilder, Plain,
-    operate::{Former, NodeAnswer, Operator},
+    operate::{ClusterExamination, Former, NodeAnswer, Operator},
 };
 use leasehold_servers::{RedisCluster, require_server};
 use std::{thread, time::Duration};
@@ -154,6 +154,96 @@ fn a_cluster_of_which_a_master_is_dead_is_not_listed_in_part() {
     assert!(seen.is_unclear(), "{seen:?}");
 }
 
+/// What the masters of the one node tell.
+fn examined(operator: &Operator) -> ClusterExamination {
+    assert!(operator.is_plain());
+    let mut told = block_on(operator.examine()).expect("there is a thread");
+    let NodeAnswer::Told(seen) = told.remove(0).answer else {
+        panic!("it does not answer: {told:?}");
+    };
+    seen.cluster.expect("it is a cluster")
+}
+
+#[test]
+fn each_master_of_a_cluster_is_examined_and_for_a_lock_the_one_that_keeps_it() {
+    let cluster = cluster();
+    let operator = operator(&cluster);
+    let lacks = ["ACL", "SETUSER", "default", "-pexpire", "-asking", "-info"];
+    cluster[2].command(&lacks).expect("it answers");
+    cluster[0].pause().expect("it is ours");
+    let seen = examined(&operator.answer_within(SECOND / 2));
+    assert_eq!(seen.slots, 0..=16_383);
+    let sizes = { seen.shards.iter() }
+        .flat_map(|master| &master.slots)
+        .map(ExactSizeIterator::len);
+    assert_eq!(sizes.sum::<usize>(), 16_384);
+    for master in &seen.shards {
+        let is = |at: usize| master.address == format!("127.0.0.1:{}", cluster[at].port());
+        match &master.answer {
+            NodeAnswer::Silent(why) => {
+                assert!(is(0) && why.contains("did not answer"), "{master:?}");
+            }
+            NodeAnswer::Told(told) => {
+                assert_eq!(told.round_trips.len(), 9, "{told:?}");
+                assert_eq!((&told.survey, &told.refuses_writes), (&None, &None));
+                assert_eq!(told.out_of_reach, None, "{told:?}");
+                let lacking = told.lacking.clone().expect("it was tried");
+                let expected: &[&str] = match is(2) {
+                    true => &["+pexpire", "+info", "+asking"],
+                    false => &[],
+                };
+                assert_eq!(lacking, expected, "{master:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    cluster[0].resume().expect("it is ours");
+
+    let slot = cluster.slot("r").expect("it answers");
+    let owner = cluster.owner(slot).expect("somebody keeps it");
+    let seen = examined(&operator.about("r").expect("a plain name"));
+    assert_eq!(seen.slots, slot..=slot);
+    let addresses: Vec<_> = seen.shards.iter().map(|master| &*master.address).collect();
+    assert_eq!(addresses, [format!("127.0.0.1:{}", cluster[owner].port())]);
+}
+
+#[test]
+fn a_key_that_the_user_may_not_use_on_a_cluster_is_named_and_the_rest_is_tried_all_the_same() {
+    let cluster = cluster();
+    let operator = operator(&cluster);
+    for server in cluster.iter() {
+        let narrows = [
+            "ACL",
+            "SETUSER",
+            "default",
+            "resetkeys",
+            "~orders/*",
+            "-pttl",
+        ];
+        server.command(&narrows).expect("it answers");
+    }
+    for master in examined(&operator).shards {
+        let NodeAnswer::Told(told) = master.answer else {
+            panic!("it answers");
+        };
+        assert_eq!(told.lacking, Some(vec!["+pttl".to_owned()]));
+        assert!(
+            told.out_of_reach
+                .is_some_and(|key| key.starts_with("leasehold/doctor/"))
+        );
+        assert_eq!(told.refuses_writes, None);
+    }
+    for (name, lacking) in [("orders/1", &["+pttl"][..]), ("r", &["~r", "+pttl"])] {
+        let mut seen = examined(&operator.about(name).expect("a plain name"));
+        let NodeAnswer::Told(told) = seen.shards.remove(0).answer else {
+            panic!("it answers");
+        };
+        let mut told = told.lacking.expect("it was tried");
+        told.sort_unstable_by_key(|right| !right.starts_with('~'));
+        assert_eq!(told, lacking, "{name}");
+    }
+}
+
 #[test]
 fn what_is_about_the_memory_of_a_node_is_refused_on_a_cluster() {
     let builder = LockManager::builder().nodes(["redis+cluster://a,b,c"]);
@@ -165,7 +255,6 @@ fn what_is_about_the_memory_of_a_node_is_refused_on_a_cluster() {
         );
     };
     is_refused(block_on(operator.survey()).expect_err("it is a cluster"));
-    is_refused(block_on(operator.examine()).expect_err("it is a cluster"));
     is_refused(block_on(operator.admit()).expect_err("it is a cluster"));
     let refused = block_on(operator.reconfigure(Former::same())).expect_err("it is a cluster");
     assert!(

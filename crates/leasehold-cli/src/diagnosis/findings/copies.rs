@@ -99,6 +99,7 @@ mod tests {
             ttl: Duration::from_secs(10),
             clock_skew: Duration::from_secs(2),
             guard: Guard::Quarantine,
+            is_plain: false,
             replicated,
             on_disk,
         };

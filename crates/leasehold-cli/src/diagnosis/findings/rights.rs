@@ -1,6 +1,6 @@
 //! What a server's user may not do, and what is lost by it.
 
-use super::{Finding, Weight, finding, lacks_votes};
+use super::{Finding, Options, Weight, finding, lacks_votes};
 use crate::{
     agreement::Guard,
     diagnosis::{facts::ServerFacts, mode::HELLO},
@@ -13,7 +13,8 @@ pub(super) fn is_spared(right: &str, guard: Guard) -> bool {
 }
 
 /// Without which there is no vote.
-pub(super) fn missing(server: &ServerFacts, guard: Guard) -> Option<Finding> {
+pub(super) fn missing(server: &ServerFacts, options: &Options) -> Option<Finding> {
+    let guard = options.guard;
     if !lacks_votes(server, guard) {
         return None;
     }
@@ -27,7 +28,7 @@ pub(super) fn missing(server: &ServerFacts, guard: Guard) -> Option<Finding> {
     let otherwise = if is_all(&["+info"]) {
         "; or, where a service forbids it, restart guard off, which does without INFO and sees no restart, failover or \
          eviction"
-    } else if is_all(&["+eval", "+evalsha"]) {
+    } else if is_all(&["+eval", "+evalsha"]) && !options.is_plain {
         "; or, in a program, plain locks (`build_plain`): on Valkey 9.0, Redis 8.4 or newer they need no scripts, and they have \
          neither fencing tokens nor a restart guard"
     } else {
@@ -114,6 +115,18 @@ pub(super) fn keys(server: &ServerFacts) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    const fn options(guard: Guard) -> Options {
+        Options {
+            ttl: Duration::from_secs(10),
+            clock_skew: Duration::ZERO,
+            guard,
+            is_plain: false,
+            replicated: None,
+            on_disk: None,
+        }
+    }
 
     fn server(lacking: &[&str]) -> ServerFacts {
         let lacking = lacking.iter().map(|right| (*right).to_owned());
@@ -146,7 +159,7 @@ mod tests {
                 .remedy
                 .ends_with("+client|tracking +client|caching")
         );
-        assert!(missing(&server(&lacking), Guard::Off).is_none());
+        assert!(missing(&server(&lacking), &options(Guard::Off)).is_none());
         // Where there is no vote, nothing else matters.
         assert_eq!(lost(&server(&lacking), Guard::Quarantine), []);
     }
@@ -154,7 +167,7 @@ mod tests {
     #[test]
     fn a_way_out_is_told_where_there_is_one() {
         let remedy = |lacking: &[&str]| {
-            let found = missing(&server(lacking), Guard::Quarantine);
+            let found = missing(&server(lacking), &options(Guard::Quarantine));
             found.expect("a vote needs it").remedy
         };
         assert!(remedy(&["+info"]).contains("restart guard off"));

@@ -6,7 +6,7 @@ use crate::{diagnosis::facts::NodeState, judgement::Judgement};
 /// A finding for each cause, of all nodes that it keeps silent.
 pub(super) fn found(patient: &Patient) -> Vec<Finding> {
     let mut causes: Vec<(Cause<'_>, Vec<String>)> = Vec::new();
-    for node in &patient.nodes {
+    for node in patient.parts() {
         if let NodeState::Silent(why) = &node.state {
             let cause = Cause::of(why);
             match causes.iter_mut().find(|(other, _)| *other == cause) {
@@ -104,6 +104,12 @@ fn why(judgement: Judgement, is_one: bool) -> &'static str {
     match (judgement, is_one) {
         (Judgement::Now { .. }, true) => "it does not vote, so fewer other nodes may fail",
         (Judgement::Now { .. }, false) => "they do not vote, so fewer other nodes may fail",
+        (Judgement::NotInSlots(_), true) => {
+            "it does not vote, and too few others do for some names: no lock of these can be acquired"
+        }
+        (Judgement::NotInSlots(_), false) => {
+            "they do not vote, and too few others do for some names: no lock of these can be acquired"
+        }
         (_, true) => "it does not vote, and too few others do: no lock can be acquired",
         (_, false) => "they do not vote, and too few others do: no lock can be acquired",
     }

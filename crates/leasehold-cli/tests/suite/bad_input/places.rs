@@ -223,8 +223,6 @@ fn a_cluster_is_refused_where_more_than_plain_locks_is_needed_with_the_reason_an
         &["hold", "demo"],
         &["acquire", "-n", "demo"],
         &["elect", "demo", "--", "true"],
-        &["watch", "--once"],
-        &["doctor"],
         &["admit"],
         &["reconfigure"],
     ] {

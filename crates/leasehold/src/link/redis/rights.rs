@@ -59,7 +59,7 @@ fn ask(encoder: &Encoder, key: Option<&str>) -> Vec<u8> {
         (true, false) => b"fenced",
         (true, true) => b"guarded",
     };
-    let (text, trial) = (SCRIPT.as_bytes(), trial.as_bytes());
+    let (text, trial) = (RIGHTS_OF_LEASES.as_bytes(), trial.as_bytes());
     let mut wire = Vec::new();
     match key.map(str::as_bytes) {
         Some(key) => codec::encode(&mut wire, &[b"EVAL", text, b"1", key, trial, kind]),
@@ -134,7 +134,8 @@ fn trial_key(format: &KeyFormat) -> String {
     format.key("leasehold:trial").into_owned()
 }
 
-const SCRIPT: &str = concat!(
+/// What a lease needs until it is released.
+pub(super) const RIGHTS_OF_LEASES: &str = concat!(
     "#!lua flags=no-writes\n",
     include_str!("rights_of_leases.lua"),
     include_str!("admin_client/rights.lua")

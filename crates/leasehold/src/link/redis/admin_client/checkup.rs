@@ -9,7 +9,10 @@
 use super::{AdminClient, clean, identity::INFO, text_of};
 use crate::{
     clock::Clock,
-    link::redis::{codec::Frame, handshake::no_hello},
+    link::redis::{
+        cluster::redirection::Redirection, codec::Frame, handshake::no_hello,
+        rights::RIGHTS_OF_LEASES,
+    },
 };
 use leasehold_core::Instant;
 use std::{collections::HashMap, time::Duration};
@@ -43,6 +46,18 @@ pub(crate) enum CheckedLock {
     Nobodys(String),
 }
 
+/// Which locks a node is to keep.
+#[derive(Clone, Debug)]
+pub(crate) enum CheckedKind {
+    /// With tokens and the restart guard. With what the keys of queues begin.
+    Fenced {
+        queues: String,
+    },
+    Plain,
+    /// Plain ones, of which the node keeps some: it is a master of a cluster.
+    PlainInCluster,
+}
+
 impl CheckedLock {
     fn key(&self) -> &str {
         match self {
@@ -61,12 +76,12 @@ pub(crate) struct Offset {
 }
 
 impl AdminClient {
-    /// Looks at everything. `queues` is what the keys of queues begin with.
+    /// Looks at everything.
     pub(crate) async fn check_up(
         &mut self,
         clock: Clock,
         lock: &CheckedLock,
-        queues: &str,
+        kind: &CheckedKind,
     ) -> Result<Checkup, String> {
         let mut round_trips = Vec::new();
         // The first may have been waiting for the network's caches to fill; the median passes it over.
@@ -84,10 +99,12 @@ impl AdminClient {
         round_trips.sort_unstable();
         let clock = self.offset(clock).await;
         let config = self.config().await;
-        let of_vote = self.check_vote(lock).await;
-        let lacking_for_fair = match &of_vote.lacking {
-            Some(lacking) => self.lacking_for_fair(lock.key(), queues, lacking).await,
-            None => None,
+        let of_vote = self.check_vote(lock, kind).await;
+        let lacking_for_fair = match (&of_vote.lacking, kind) {
+            (Some(lacking), CheckedKind::Fenced { queues }) => {
+                self.lacking_for_fair(lock.key(), queues, lacking).await
+            }
+            _ => None,
         };
         Ok(Checkup {
             round_trips,
@@ -99,16 +116,17 @@ impl AdminClient {
     }
 
     /// Looks at what decides whether the node votes, and at nothing else: in four round trips, where nothing is wrong.
-    pub(crate) async fn check_vote(&mut self, lock: &CheckedLock) -> Checkup {
+    pub(crate) async fn check_vote(&mut self, lock: &CheckedLock, kind: &CheckedKind) -> Checkup {
         let info = self.info().await;
-        let mut lacking = self.lacking(lock.key()).await;
+        let mut lacking = self.lacking(lock.key(), kind).await;
         let key = format!("~{}", lock.key());
         let is_out_of_reach = lacking.iter().flatten().any(|right| *right == key);
-        let in_reach = match is_out_of_reach {
-            true => self.node_key.clone(),
-            false => lock.key().to_owned(),
+        let in_reach = match (is_out_of_reach, kind) {
+            (true, CheckedKind::Fenced { .. }) => Some(self.node_key.clone()),
+            (true, _) => None,
+            (false, _) => Some(lock.key().to_owned()),
         };
-        let refuses_writes = self.refuses_writes(&in_reach).await;
+        let refuses_writes = self.refuses_writes(in_reach.as_deref()).await;
         let mut out_of_reach = None;
         if let (CheckedLock::Nobodys(key_of_nobody), true) = (lock, is_out_of_reach) {
             // Which keys locks have is not known here.
@@ -137,11 +155,22 @@ impl AdminClient {
     }
 
     /// Why the server would refuse a vote whatever it says. A lack of rights is told of elsewhere.
-    async fn refuses_writes(&mut self, key: &str) -> Option<String> {
-        let parts: [&[u8]; 4] = [b"EVAL", WRITES_NOTHING.as_bytes(), b"1", key.as_bytes()];
+    async fn refuses_writes(&mut self, key: Option<&str>) -> Option<String> {
+        let script = WRITES_NOTHING.as_bytes();
+        let mut parts = vec![
+            &b"EVAL"[..],
+            script,
+            if key.is_some() { b"1" } else { b"0" },
+        ];
+        parts.extend(key.map(str::as_bytes));
         let told = self.ask(&parts, |_| Some(())).await;
-        // Who does not answer refuses nothing.
-        told.err().filter(|why| !self.owes && !is_refusal(why))
+        // Who does not answer refuses nothing, nor does a server of a cluster that names another for this key.
+        let is_elsewhere = |why: &str| {
+            let told = Redirection::of(why, "");
+            matches!(told, Some(Redirection::Moved(_) | Redirection::Ask(_)))
+        };
+        let is_about_writes = |why: &str| !is_refusal(why) && !is_elsewhere(why);
+        told.err().filter(|why| !self.owes && is_about_writes(why))
     }
 
     async fn offset(&mut self, clock: Clock) -> Option<Offset> {
@@ -175,9 +204,57 @@ impl AdminClient {
     }
 
     /// None if it cannot be found out.
-    async fn lacking(&mut self, lock: &str) -> Option<Vec<String>> {
+    async fn lacking(&mut self, lock: &str, kind: &CheckedKind) -> Option<Vec<String>> {
+        let mut lacking = match kind {
+            CheckedKind::Fenced { .. } => self.lacking_for_fenced(lock).await?,
+            CheckedKind::Plain | CheckedKind::PlainInCluster => {
+                self.lacking_for_plain(lock).await?
+            }
+        };
+        if self.is_proxied {
+            return Some(lacking);
+        }
+        let of_cluster = match kind {
+            CheckedKind::PlainInCluster => &IN_CLUSTERS[..],
+            _ => &[],
+        };
+        let tries: Vec<_> = OUTSIDE.iter().chain(of_cluster).collect();
+        let questions: Vec<_> = tries.iter().map(|(_, parts)| *parts).collect();
+        let told = self.ask_in_one_write(&questions).await.ok()?;
+        for ((right, _), told) in tries.into_iter().zip(told) {
+            let is_news = !lacking.iter().any(|known| known == right);
+            if is_news && told.is_err_and(|why| is_refusal(&why)) {
+                lacking.push((*right).to_owned());
+            }
+        }
+        Some(lacking)
+    }
+
+    /// For what scripts do to a plain lock, which needs its own key alone.
+    async fn lacking_for_plain(&mut self, lock: &str) -> Option<Vec<String>> {
+        let (script, lock) = (RIGHTS_OF_LEASES.as_bytes(), lock.as_bytes());
+        let parts: [&[u8]; 6] = [b"EVAL", script, b"1", lock, lock, b"plain"];
+        let refused = match self.ask(&parts, rights).await {
+            Ok(lacking) => return Some(lacking),
+            Err(why) if is_refusal(&why) => why,
+            Err(_) => return None,
+        };
+        if !refused.contains(" key") {
+            return Some(vec!["+eval".to_owned()]);
+        }
+        // A call for a key that is out of reach is refused as a whole; without keys, each command is tried on it.
+        let parts: [&[u8]; 5] = [b"EVAL", script, b"0", lock, b"plain"];
+        let mut lacking = self.ask(&parts, rights).await.ok()?;
+        let key = format!("~{}", String::from_utf8_lossy(lock));
+        if !lacking.contains(&key) {
+            lacking.push(key);
+        }
+        Some(lacking)
+    }
+
+    async fn lacking_for_fenced(&mut self, lock: &str) -> Option<Vec<String>> {
         let node_key = self.node_key.clone();
-        let mut lacking = match self.lacking_on(&node_key, lock).await {
+        Some(match self.lacking_on(&node_key, lock).await {
             Ok(lacking) => lacking,
             // With rights to run scripts, but not on both keys. The commands are tried on the other, whatever it is.
             Err(why) if is_refusal(&why) && why.contains(" key") => {
@@ -190,19 +267,7 @@ impl AdminClient {
             }
             Err(why) if is_refusal(&why) => vec!["+eval".to_owned()],
             Err(_) => return None,
-        };
-        if self.is_proxied {
-            return Some(lacking);
-        }
-        let questions = OUTSIDE.map(|(_, parts)| parts);
-        let told = self.ask_in_one_write(&questions).await.ok()?;
-        for ((right, _), told) in OUTSIDE.iter().zip(told) {
-            let is_news = !lacking.iter().any(|known| known == right);
-            if is_news && told.is_err_and(|why| is_refusal(&why)) {
-                lacking.push((*right).to_owned());
-            }
-        }
-        Some(lacking)
+        })
     }
 
     /// What is lacking of the rights for which a script needs to ask.
@@ -264,6 +329,12 @@ const OUTSIDE: [(&str, &[&[u8]]); 6] = [
     ("+client|caching", &[b"CLIENT", b"CACHING", b"YES"]),
     ("+info", &[b"INFO", b"server"]),
     ("+hello", &[b"HELLO", b"3"]),
+];
+
+/// The same of the servers of a cluster, for its address and for slots that move.
+const IN_CLUSTERS: [(&str, &[&[u8]]); 2] = [
+    ("+cluster|slots", &[b"CLUSTER", b"SLOTS"]),
+    ("+asking", &[b"ASKING"]),
 ];
 
 const RIGHTS_OF_LOCKS: &str = concat!(
@@ -347,17 +418,37 @@ mod tests {
             is_proxied: false,
         };
         admin_client
-            .check_vote(&CheckedLock::Nobodys("r".to_owned()))
+            .check_vote(
+                &CheckedLock::Nobodys("r".to_owned()),
+                &CheckedKind::Fenced {
+                    queues: "q".to_owned(),
+                },
+            )
             .await
+    }
+
+    /// What it answers before it is asked whether it takes writes.
+    const RIGHTS: &str = "$1\r\n \r\n*0\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
+
+    #[tokio::test]
+    async fn a_server_of_a_cluster_that_names_another_refuses_no_writes() {
+        for (told, expected) in [
+            ("MOVED 1 db2:6379", None),
+            ("ASK 1 db2:6379", None),
+            ("CLUSTERDOWN x", Some("CLUSTERDOWN x")),
+        ] {
+            let answers = format!("{RIGHTS}-{told}\r\n");
+            let why = found(answers.as_bytes()).await.refuses_writes;
+            assert_eq!(why.as_deref(), expected);
+        }
     }
 
     #[tokio::test]
     async fn a_node_that_does_not_answer_is_not_said_to_refuse_writes() {
-        let rights = "$1\r\n \r\n*0\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n";
-        for answers in ["", rights] {
+        for answers in ["", RIGHTS] {
             assert_eq!(found(answers.as_bytes()).await.refuses_writes, None);
         }
-        let refused = format!("{rights}-MISCONF no space\r\n");
+        let refused = format!("{RIGHTS}-MISCONF no space\r\n");
         let why = found(refused.as_bytes()).await.refuses_writes;
         assert_eq!(why.as_deref(), Some("MISCONF no space"));
     }

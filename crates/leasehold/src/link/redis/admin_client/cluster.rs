@@ -14,8 +14,44 @@ use crate::{
     },
 };
 use leasehold_core::Resource;
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 use tokio::time::sleep;
+
+/// A master of a cluster and its part of the slots.
+pub(crate) struct ClusterShard {
+    /// `host:port`.
+    pub(crate) name: String,
+    pub(crate) url: RedisUrl,
+    /// The slots that it keeps, ascending.
+    pub(crate) slots: Vec<RangeInclusive<u16>>,
+}
+
+/// All slots that there are.
+pub(crate) const ALL_SLOTS: RangeInclusive<u16> = 0..=SLOTS - 1;
+
+/// The masters of the cluster, in the order of their addresses. Asks where the slots are, and none of the masters anything else.
+/// The error is a fragment for people, without the password.
+pub(crate) async fn shards_of(url: &RedisUrl) -> Result<Vec<ClusterShard>, String> {
+    let map = slots_of(url).await?;
+    let mut kept: BTreeMap<ServerAddress, Vec<_>> = BTreeMap::new();
+    for (from, to, at) in map.ranges {
+        kept.entry(at).or_default().push(from..=to);
+    }
+    let shard = |((host, port), mut slots): (ServerAddress, Vec<RangeInclusive<u16>>)| {
+        slots.sort_unstable_by_key(|range| *range.start());
+        ClusterShard {
+            name: host_port(&host, port),
+            url: url.at(&host, port),
+            slots,
+        }
+    };
+    Ok(kept.into_iter().map(shard).collect())
+}
+
+/// The slot in which this key is in each cluster.
+pub(crate) fn slot_of_key(key: &str) -> u16 {
+    slot_of(key.as_bytes())
+}
 
 /// A visit that goes on.
 pub(crate) struct ClusterClient {
