@@ -51,7 +51,10 @@ use args::Command;
 use campaign::Summary;
 use check::{Property, seconds};
 use scenario::{Law, Scenario};
-use std::process::ExitCode;
+use std::{
+    io::{Write as _, stdout},
+    process::ExitCode,
+};
 use trace::Trace;
 
 fn main() -> ExitCode {
@@ -66,9 +69,10 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::List) => {
-            for scenario in Scenario::named() {
-                println!("{:<24} {}", scenario.name, scenario.about);
-            }
+            let line = |scenario: &Scenario| format!("{:<24} {}\n", scenario.name, scenario.about);
+            let list: String = Scenario::named().map(line).collect();
+            // Who has read enough of it has closed the pipe.
+            drop(stdout().write_all(list.as_bytes()));
             ExitCode::SUCCESS
         }
         Ok(Command::One {

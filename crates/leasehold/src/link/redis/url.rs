@@ -133,7 +133,13 @@ impl FromStr for RedisUrl {
     type Err = RedisUrlError;
 
     fn from_str(text: &str) -> Result<Self, RedisUrlError> {
-        let (scheme, rest) = text.split_once("://").unwrap_or(("redis", text));
+        let (scheme, rest) = match text.split_once("://") {
+            Some(parts) => parts,
+            None if lacks_slashes(text) => {
+                return Err(RedisUrlError::NoSlashes { url: redact(text) });
+            }
+            None => ("redis", text),
+        };
         match scheme.to_ascii_lowercase().as_str() {
             "redis" | "valkey" => parse_tcp(text, rest, false),
             "rediss" | "valkeys" if cfg!(feature = "tls") => parse_tcp(text, rest, true),
@@ -402,6 +408,16 @@ fn certain_place(place: &str) -> usize {
         shown += 1 + number.len();
     }
     shown
+}
+
+/// Whether a text without `://` begins with a scheme. `redis:6379` is a host of this name, and `redis:secret@h` has a user of it.
+fn lacks_slashes(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':').filter(|_| !text.contains('@')) else {
+        return false;
+    };
+    let port = rest.split(['/', '?']).next().unwrap_or_default();
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    (is_known(scheme) || scheme.eq_ignore_ascii_case("file")) && !is_port
 }
 
 fn is_known(scheme: &str) -> bool {

@@ -11,6 +11,11 @@ pub enum RedisUrlError {
         /// What may be shown of the text.
         url: String,
     },
+    /// It has a scheme and no `//` behind it.
+    NoSlashes {
+        /// What may be shown of the text.
+        url: String,
+    },
     /// It asks for TLS, which was not compiled in.
     TlsNotBuiltIn {
         /// What may be shown of the text.
@@ -68,64 +73,73 @@ pub enum RedisUrlError {
     },
 }
 
-impl fmt::Display for RedisUrlError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl RedisUrlError {
+    /// What may be shown of the text, and what is wrong with it.
+    fn parts(&self) -> (&str, &'static str) {
         match self {
-            Self::UnknownScheme { url } => write!(
-                out,
-                "{url:?} has an unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel, \
-                 redis+cluster, rediss+cluster and unix"
+            Self::UnknownScheme { url } => (
+                url,
+                "has an unknown scheme; known are redis, rediss, redis+sentinel, rediss+sentinel, \
+                 redis+cluster, rediss+cluster and unix; a folder of this machine is named file:///folder, alone, where one may stand",
             ),
-            Self::TlsNotBuiltIn { url } => write!(
-                out,
-                "{url:?} asks for TLS, which this build lacks; enable the feature `tls` of leasehold"
+            Self::NoSlashes { url } => (
+                url,
+                "has no `//` behind its scheme; write redis://host:port, or file:///folder where a folder may stand",
             ),
-            Self::NoHost { url } => write!(
-                out,
-                "{url:?} has no valid host; write redis://host:port, an IPv6 address in brackets"
+            Self::TlsNotBuiltIn { url } => (
+                url,
+                "asks for TLS, which this build lacks; enable the feature `tls` of leasehold",
             ),
-            Self::BadPort { url } => write!(
-                out,
-                "{url:?} has a port that is not a number from 1 to 65535; write host:port, \
-                 an IPv6 address in brackets"
+            Self::NoHost { url } => (
+                url,
+                "has no valid host; write redis://host:port, an IPv6 address in brackets",
             ),
-            Self::BadDatabase { url } => write!(
-                out,
-                "{url:?} has a database that is not a number; write redis://host:port/0"
+            Self::BadPort { url } => (
+                url,
+                "has a port that is not a number from 1 to 65535; write host:port, \
+                 an IPv6 address in brackets",
             ),
-            Self::NoDatabases { url } => write!(
-                out,
-                "{url:?} names a database, and a cluster has the database 0 alone; write redis+cluster://host:port,host:port"
+            Self::BadDatabase { url } => (
+                url,
+                "has a database that is not a number; write redis://host:port/0",
             ),
-            Self::NoPath { url } => write!(
-                out,
-                "{url:?} has no absolute path; write unix:///path/to/socket"
+            Self::NoDatabases { url } => (
+                url,
+                "names a database, and a cluster has the database 0 alone; write redis+cluster://host:port,host:port",
             ),
-            Self::BadBound { url } => write!(
-                out,
-                "{url:?} has a sentinel_bound_ms that is not a number from 1500 to 3600000"
+            Self::NoPath { url } => (url, "has no absolute path; write unix:///path/to/socket"),
+            Self::BadBound { url } => (
+                url,
+                "has a sentinel_bound_ms that is not a number from 1500 to 3600000",
             ),
-            Self::NoMaster { url } => write!(
-                out,
-                "{url:?} names no master as sentinels know it; \
-                 write redis+sentinel://host:26379,host:26379/mymaster"
+            Self::NoMaster { url } => (
+                url,
+                "names no master as sentinels know it; \
+                 write redis+sentinel://host:26379,host:26379/mymaster",
             ),
-            Self::UnknownOption { url } => write!(
-                out,
-                "{url:?} has an unknown option; known are ca for rediss and rediss+cluster, \
+            Self::UnknownOption { url } => (
+                url,
+                "has an unknown option; known are ca for rediss and rediss+cluster, \
                  db, user and pass for unix, and sentinel_user, sentinel_password, sentinel_tls=yes or no, sentinel_ca \
-                 (where sentinels speak TLS), sentinel_bound_ms and dangerous_sentinel_minority=yes for redis+sentinel"
+                 (where sentinels speak TLS), sentinel_bound_ms and dangerous_sentinel_minority=yes for redis+sentinel",
             ),
-            Self::NotEncoded { url } => write!(
-                out,
-                "{url:?} has a bare '@', '/', '?' or '#' in a part that may not have it; \
-                 write %40, %2F, %3F or %23"
+            Self::NotEncoded { url } => (
+                url,
+                "has a bare '@', '/', '?' or '#' in a part that may not have it; \
+                 write %40, %2F, %3F or %23",
             ),
-            Self::BadEncoding { url } => write!(
-                out,
-                "{url:?} has a '%' that is not percent-encoding of UTF-8; write %25 for the character"
+            Self::BadEncoding { url } => (
+                url,
+                "has a '%' that is not percent-encoding of UTF-8; write %25 for the character",
             ),
         }
+    }
+}
+
+impl fmt::Display for RedisUrlError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (url, what) = self.parts();
+        write!(out, "{url:?} {what}")
     }
 }
 
@@ -133,6 +147,7 @@ impl std::error::Error for RedisUrlError {}
 
 leasehold_core::debug_by_sentence!(RedisUrlError {
     UnknownScheme { url },
+    NoSlashes { url },
     TlsNotBuiltIn { url },
     NoHost { url },
     BadPort { url },

@@ -45,6 +45,35 @@ fn an_address_is_shown_in_one_spelling_and_without_secrets() {
 }
 
 #[test]
+fn a_scheme_without_slashes_is_no_host_with_a_bad_port() {
+    for text in [
+        "redis:/h",
+        "redis:h",
+        "REDISS:",
+        "redis+cluster:a,b",
+        "unix:/s",
+        "file:/f",
+    ] {
+        let told = error(text);
+        assert!(
+            told.contains("has no `//` behind its scheme; write redis://"),
+            "{told}"
+        );
+        assert!(!told.contains("…:"), "{told}");
+    }
+    // A host may be called so, and a user.
+    assert_eq!(parse("redis:6379/1").to_string(), "redis://redis:6379/1");
+    assert_eq!(
+        parse("redis:secret@h")
+            .login
+            .map(|login| login.password)
+            .as_deref(),
+        Some("secret")
+    );
+    assert!(error("host:x").contains("has a port that is not a number"));
+}
+
+#[test]
 fn user_and_password_are_decoded() {
     for (text, user, password) in [
         ("redis://u:p%40%2F@h", Some("u"), "p@/"),
