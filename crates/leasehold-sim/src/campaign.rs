@@ -5,6 +5,7 @@ use crate::{
     clusters::Clustered,
     group::Grouped,
     scenario::{Law, Scenario},
+    small::SmallWorld,
     time::Moment,
     trace::Trace,
     world::{Report, World},
@@ -151,12 +152,10 @@ pub(crate) fn one(
 ) -> Report {
     let (setting, rng) = scenario.draw(seed);
     if let Some(group) = setting.group {
-        let world = Grouped::new(group, rng, trace);
-        return small(world, only, Grouped::run, Grouped::report);
+        return small(Grouped::new(group, rng, trace), only);
     }
     if let Some(clusters) = setting.clusters {
-        let world = Clustered::new(clusters, rng, trace);
-        return small(world, only, Clustered::run, Clustered::report);
+        return small(Clustered::new(clusters, rng, trace), only);
     }
     let mut world = World::new(scenario, seed, trace);
     world.only = only.or(world.only);
@@ -179,19 +178,15 @@ pub(crate) fn one(
 }
 
 /// As [`one`], of a smaller world.
-fn small<W>(
-    mut world: W,
-    only: Option<Property>,
-    run: impl FnOnce(&mut W) -> Report,
-    report_of: impl FnOnce(&W, Option<Violation>) -> Report,
-) -> Report {
+fn small<E, W>(mut world: impl SmallWorld<E, W>, only: Option<Property>) -> Report {
     IS_CAUGHT.set(true);
-    let result = panic::catch_unwind(AssertUnwindSafe(|| run(&mut world)));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| world.run()));
     IS_CAUGHT.set(false);
     let mut report = result.unwrap_or_else(|payload| {
         let what = words(payload.as_ref());
         let property = Property::Assertion;
-        report_of(&world, Some(Violation { property, what }))
+        let violation = Some(Violation { property, what });
+        world.stage().report(violation)
     });
     report.violation = report
         .violation

@@ -8,24 +8,21 @@
 //!
 //! Nobody may hold what another holds, no key is set when its release has been, and when all is well somebody must get it.
 
-mod client;
 mod link;
 mod server;
 
 use crate::{
-    check::{Property, Violation, exclusion::Exclusion},
     rng::Rng,
+    small::{Rhythm, SmallClient, SmallWorld, Stage, config},
     time::{MILLISECOND, Moment, SECOND},
     trace::Trace,
-    world::Report,
 };
-use client::Client;
-use leasehold_core::{Drift, Owner, Resource, Ttl};
+use leasehold_core::{
+    AcquireRequest, Drift, LinkChange, NodeId, Owner, Pause, Resource, Retry, Send, Timing, Ttl,
+};
+use link::Link;
 use server::Cluster;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
 
 /// What a seed has drawn.
 #[derive(Clone, Debug)]
@@ -68,14 +65,14 @@ impl Clusters {
 
 /// Which server of which node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Spot {
+pub(crate) struct Spot {
     node: usize,
     server: usize,
 }
 
 /// A connection of a client to a server.
 #[derive(Clone, Copy, Debug)]
-struct Lane {
+pub(crate) struct Lane {
     client: usize,
     spot: Spot,
     /// Which of those that it has had, one after the other: what belongs to an earlier one is void.
@@ -84,7 +81,7 @@ struct Lane {
 
 /// Something that happens at a moment.
 #[derive(Debug)]
-enum Event {
+pub(crate) enum Event {
     /// The first request on the way arrives.
     Request(Lane),
     /// The first answer on the way arrives.
@@ -100,128 +97,91 @@ enum Event {
         number: u64,
     },
     /// A client is told where the slots are.
-    Learn {
-        client: usize,
-        node: usize,
-    },
-    /// A timer of a client's engine.
-    Wake {
-        client: usize,
-    },
-    /// A client's application does the next thing.
-    Act {
-        client: usize,
-        ticket: u32,
-    },
+    Learn { client: usize, node: usize },
     /// A slot that moves goes on to do so.
-    Move {
-        node: usize,
-        slot: usize,
-    },
+    Move { node: usize, slot: usize },
     /// A server hears where a slot is by now.
-    Hear {
-        spot: Spot,
-        slot: usize,
-    },
+    Hear { spot: Spot, slot: usize },
     /// The replicas have what their masters have.
     Copy,
-    Fault,
-    /// The faults are over.
-    Heal,
-    End,
 }
 
 /// Clusters, and all who have to do with them.
 #[derive(Debug)]
 pub(crate) struct Clustered {
     setting: Clusters,
-    now: Moment,
-    planned: BTreeMap<(Moment, u64), Event>,
-    /// How many events were ever planned.
-    plans: u64,
-    events: u64,
-    rng: Rng,
-    trace: Trace,
-    clients: Vec<Client>,
+    stage: Stage<Event, Vec<Link>>,
     nodes: Vec<Cluster>,
-    exclusion: Exclusion,
     /// Whose requests were carried out after their connection had died.
     haunted: BTreeSet<Owner>,
-    leases: u64,
-    /// Whether somebody has acquired since the faults were over.
-    has_recovered: bool,
-    is_healed: bool,
-    violation: Option<Violation>,
 }
 
 impl Clustered {
     pub(crate) fn new(setting: Clusters, mut rng: Rng, trace: Trace) -> Self {
         let nodes = (0..setting.nodes).map(|_| Cluster::new(setting.servers, &mut rng));
         let nodes = nodes.collect();
-        let clients = (0..setting.clients).map(|_| Client::new(&setting, &mut rng));
-        let clients = clients.collect();
+        let clients = (0..setting.clients).map(|_| client(&setting, &mut rng));
+        let rhythm = Rhythm {
+            calm_ns: setting.calm_ns,
+            ..RHYTHM
+        };
         let mut world = Self {
+            stage: Stage::new(clients.collect(), rhythm, (rng, trace)),
             setting,
-            now: Moment::START,
-            planned: BTreeMap::new(),
-            plans: 0,
-            events: 0,
-            rng,
-            trace,
-            clients,
             nodes,
-            exclusion: Exclusion::default(),
             haunted: BTreeSet::new(),
-            leases: 0,
-            has_recovered: false,
-            is_healed: false,
-            violation: None,
         };
         world.begin();
         world
     }
 
     fn begin(&mut self) {
-        for client in 0..self.clients.len() {
+        for client in 0..self.stage.clients.len() {
             for node in 0..self.nodes.len() {
-                self.plan(SECOND, Event::Learn { client, node });
+                self.stage.plan(SECOND, Event::Learn { client, node });
             }
-            self.act_later(client, SECOND);
+            self.stage.act_later(client, SECOND);
         }
-        self.plan(COPY_NS, Event::Copy);
-        self.plan(self.setting.calm_ns, Event::Fault);
-        self.plan(FAULTS_NS, Event::Heal);
-        self.plan(FAULTS_NS + RECOVERY_NS, Event::End);
+        self.stage.plan(COPY_NS, Event::Copy);
+        self.stage.begin();
     }
 
-    /// Lets everything happen, to the end or to the first violation.
-    pub(crate) fn run(&mut self) -> Report {
-        while self.violation.is_none() {
-            let ((at, _), event) = self.planned.pop_first().expect("the end is planned");
-            self.now = at;
-            self.events += 1;
-            if matches!(event, Event::End) {
-                if !self.has_recovered {
-                    let what = "nobody has acquired since all is well".to_owned();
-                    self.violate(Property::Progress, what);
-                }
-                break;
-            }
-            self.happen(event);
-        }
-        if let Some(Violation { property, what }) = self.violation.clone() {
-            self.tell(|| format!("VIOLATION    {property:?}: {what}"));
-        }
-        let violation = self.violation.take();
-        self.report(violation)
+    /// How long a message travels.
+    fn delay_ns(&mut self) -> u64 {
+        self.stage
+            .rng
+            .between(MILLISECOND / 10, self.setting.delay_ns)
+    }
+}
+
+impl SmallWorld<Event, Vec<Link>> for Clustered {
+    fn stage(&mut self) -> &mut Stage<Event, Vec<Link>> {
+        &mut self.stage
     }
 
-    /// What became of the run.
-    pub(crate) fn report(&self, violation: Option<Violation>) -> Report {
-        Report {
-            events: self.events,
-            leases: self.leases,
-            violation: violation.map(|violation| (self.now, violation)),
+    fn acquire_request(&mut self) -> AcquireRequest {
+        let timing = Timing::new(self.setting.ttl, DRIFT, None);
+        let tries = self.stage.rng.pick(&[1, 3, 100]);
+        let retry = Retry::default()
+            .with_tries(NonZeroU32::new(tries))
+            .with_pause(Pause::Between {
+                least: Duration::from_millis(5),
+                most: Duration::from_millis(100),
+            });
+        let config = config(timing.expect("half a second is enough"), retry);
+        let names = names();
+        let (resource, _) = self.stage.rng.pick_ref(&names).clone();
+        AcquireRequest {
+            resource,
+            config: Arc::new(config),
+            from: None,
+            patience: None,
+        }
+    }
+
+    fn send(&mut self, client: usize, send: Send) {
+        for node in send.nodes.iter() {
+            self.give_to(client, node.index(), send.tag, &send.request);
         }
     }
 
@@ -237,74 +197,58 @@ impl Clustered {
                 number,
             } => self.resume(client, node, number),
             Event::Learn { client, node } => self.learn(client, node),
-            Event::Wake { client } => self.turn(client),
-            Event::Act { client, ticket } => self.act(client, ticket),
             Event::Move { node, slot } => self.move_on(node, slot),
             Event::Hear { spot, slot } => self.nodes[spot.node].hear(spot.server, slot),
             Event::Copy => self.copy(),
-            Event::Fault => self.fault(),
-            Event::Heal => self.heal(),
-            Event::End => {}
         }
-    }
-
-    fn plan(&mut self, after_ns: u64, event: Event) {
-        let at = self.now.after(after_ns);
-        // Events of one moment happen in the order in which they were planned.
-        self.plans += 1;
-        self.planned.insert((at, self.plans), event);
-    }
-
-    fn tell(&mut self, line: impl FnOnce() -> String) {
-        self.trace.tell(self.now, line);
-    }
-
-    fn violate(&mut self, property: Property, what: String) {
-        self.violation.get_or_insert(Violation { property, what });
-    }
-
-    /// How long a message travels.
-    fn delay_ns(&mut self) -> u64 {
-        self.rng.between(MILLISECOND / 10, self.setting.delay_ns)
     }
 
     fn fault(&mut self) {
-        if self.is_healed {
-            return;
-        }
-        let node = self.rng.index(self.nodes.len());
+        let node = self.stage.rng.index(self.nodes.len());
         let spot = Spot {
             node,
-            server: self.rng.index(self.setting.servers),
+            server: self.stage.rng.index(self.setting.servers),
         };
-        match self.rng.below(10) {
+        match self.stage.rng.below(10) {
             0..=5 => self.begin_to_move(node),
             6 => {
-                let client = self.rng.index(self.clients.len());
+                let client = self.stage.rng.index(self.stage.clients.len());
                 self.break_lane(client, spot, "breaks");
             }
             7 => self.take_over(spot),
             8 => {
-                let until = self.now.after(self.rng.between(MILLISECOND, SECOND));
+                let until = self
+                    .stage
+                    .now
+                    .after(self.stage.rng.between(MILLISECOND, SECOND));
                 self.nodes[node].servers[spot.server].hung_until = until;
-                self.tell(|| format!("n{node}.{} hangs", spot.server));
+                self.stage.tell(|| format!("n{node}.{} hangs", spot.server));
             }
             _ => {
-                let client = self.rng.index(self.clients.len());
-                let until = self.now.after(self.rng.between(MILLISECOND, 3 * SECOND));
-                self.clients[client].stopped_until = until;
-                self.tell(|| format!("c{client} stands still"));
+                let client = self.stage.rng.index(self.stage.clients.len());
+                let until = self
+                    .stage
+                    .now
+                    .after(self.stage.rng.between(MILLISECOND, 3 * SECOND));
+                self.stage.clients[client].stopped_until = until;
+                self.stage.tell(|| format!("c{client} stands still"));
             }
         }
-        let calm_ns = self.setting.calm_ns;
-        let after_ns = self.rng.between(calm_ns / 4, calm_ns * 3 / 2);
-        self.plan(after_ns, Event::Fault);
     }
 
-    fn heal(&mut self) {
-        self.is_healed = true;
-        self.tell(|| "-- the faults are over".to_owned());
+    fn heal(&mut self) {}
+}
+
+/// A client that is connected to all of its nodes.
+fn client(setting: &Clusters, rng: &mut Rng) -> SmallClient<Vec<Link>> {
+    let links = (0..setting.nodes).map(|_| Link::new(setting.servers));
+    let mut client = SmallClient::new(setting.nodes, links.collect(), rng);
+    let now = client.time(Moment::START);
+    for node in 0..setting.nodes {
+        let node = NodeId::new(node).expect("there are three");
+        client.engine.handle_link(now, node, LinkChange::Up(None));
     }
+    client
 }
 
 /// What can be locked, each with the slot that it is in: the first two are in one, and can be locked together.
@@ -323,9 +267,16 @@ fn slot_of(resource: &Resource) -> usize {
 
 const SLOTS: usize = 2;
 const COPY_NS: u64 = SECOND / 5;
-const FAULTS_NS: u64 = 20 * SECOND;
-/// Long enough for the longest lease that somebody was given last, and for what hangs.
-const RECOVERY_NS: u64 = 15 * SECOND;
+
+const RHYTHM: Rhythm = Rhythm {
+    calm_ns: SECOND,
+    faults_ns: 20 * SECOND,
+    // Long enough for the longest lease that somebody was given last, and for what hangs.
+    recovery_ns: 15 * SECOND,
+    rest_ns: SECOND / 5,
+    again_ns: SECOND / 5,
+    holds_ns: &[SECOND / 50, SECOND / 2, 4 * SECOND],
+};
 
 /// By how much a clock is wrong at most, as the drift that is allowed covers.
 const DRIFT: Drift = Drift::DEFAULT;

@@ -9,27 +9,25 @@
 //!
 //! At most one client may hold the resource, and when everything is back somebody must get it.
 
-mod client;
 mod link;
 mod sentinel;
 mod server;
 
 use crate::{
-    check::{Property, Violation, exclusion::Exclusion},
     rng::Rng,
+    small::{Rhythm, SmallClient, SmallWorld, Stage, config},
     time::{MILLISECOND, Moment, SECOND},
     trace::Trace,
-    world::Report,
 };
-use client::Client;
 use leasehold_core::{
-    Drift, Resource, Ttl,
+    AcquireRequest, Drift, Pause, Resource, Retry, Send, Timing, Ttl,
     discovery::Rule,
     quarantine::{Disk, Quarantine},
 };
+use link::{Link, node};
 use sentinel::Sentinel;
 use server::Server;
-use std::{collections::BTreeMap, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// What a seed has drawn of a group.
 #[derive(Clone, Debug)]
@@ -89,12 +87,9 @@ impl Group {
 
 /// Something that happens at a moment. What belongs to a connection carries its epoch: it is void in another.
 #[derive(Debug)]
-enum Event {
+pub(crate) enum Event {
     /// A client's link begins to look for the master.
-    Dial {
-        client: usize,
-        epoch: u32,
-    },
+    Dial { client: usize, epoch: u32 },
     /// A client asks a sentinel.
     Ask {
         client: usize,
@@ -106,10 +101,7 @@ enum Event {
     /// The answer arrives, or it is given up.
     Answered(link::Question, Option<link::Word>),
     /// A client's greeting arrives at the server that it goes to.
-    Greet {
-        client: usize,
-        epoch: u32,
-    },
+    Greet { client: usize, epoch: u32 },
     /// The server's answer arrives: who it is, or that it is none.
     Greeted {
         client: usize,
@@ -117,65 +109,27 @@ enum Event {
         met: Option<leasehold_core::Identity>,
     },
     /// The first request on the way arrives.
-    Request {
-        client: usize,
-        epoch: u32,
-    },
+    Request { client: usize, epoch: u32 },
     /// The first answer on the way arrives.
-    Reply {
-        client: usize,
-        epoch: u32,
-    },
-    /// A timer of a client's engine.
-    Wake {
-        client: usize,
-    },
-    /// A client's application does the next thing.
-    Act {
-        client: usize,
-        ticket: u32,
-    },
+    Reply { client: usize, epoch: u32 },
     /// A sentinel looks around.
-    Tick {
-        sentinel: usize,
-    },
+    Tick { sentinel: usize },
     /// A replica copies its master.
-    Copy {
-        server: usize,
-    },
+    Copy { server: usize },
     /// A server is back.
-    Back {
-        server: usize,
-    },
-    Fault,
-    /// The faults are over.
-    Heal,
-    End,
+    Back { server: usize },
 }
 
 /// A group of servers and all who have to do with it.
 #[derive(Debug)]
 pub(crate) struct Grouped {
     group: Group,
-    now: Moment,
-    planned: BTreeMap<(Moment, u64), Event>,
-    /// How many events were ever planned.
-    plans: u64,
-    events: u64,
-    rng: Rng,
-    trace: Trace,
+    stage: Stage<Event, Link>,
     resource: Resource,
-    clients: Vec<Client>,
     sentinels: Vec<Sentinel>,
     servers: Vec<Server>,
     /// Which pairs do not reach each other: by the numbers of both, the smaller first.
     cut: Vec<(usize, usize)>,
-    exclusion: Exclusion,
-    leases: u64,
-    /// Whether somebody has acquired since the faults were over.
-    has_recovered: bool,
-    is_healed: bool,
-    violation: Option<Violation>,
 }
 
 /// Somebody who may be cut off from others.
@@ -193,79 +147,136 @@ impl Grouped {
             disk: Disk::Ignored,
         };
         let servers = server::start(&group, guard, &mut rng);
-        let clients = (0..group.clients).map(|_| Client::new(&mut rng));
+        let clients = (0..group.clients).map(|_| SmallClient::new(1, Link::new(), &mut rng));
         let clients = clients.collect();
         let sentinels = (0..group.sentinels).map(|_| Sentinel::new());
+        let rhythm = Rhythm {
+            calm_ns: group.calm_ns,
+            ..RHYTHM
+        };
         let mut world = Self {
             sentinels: sentinels.collect(),
-            now: Moment::START,
-            planned: BTreeMap::new(),
-            plans: 0,
-            events: 0,
-            trace,
+            stage: Stage::new(clients, rhythm, (rng, trace)),
             resource: Resource::new("r").expect("a letter is a name"),
-            clients,
             servers,
             cut: Vec::new(),
-            exclusion: Exclusion::default(),
-            leases: 0,
-            has_recovered: false,
-            is_healed: false,
-            violation: None,
             group,
-            rng,
         };
         world.begin();
         world
     }
 
     fn begin(&mut self) {
-        for client in 0..self.clients.len() {
-            self.plan(0, Event::Dial { client, epoch: 0 });
-            self.act_later(client, SECOND);
+        for client in 0..self.stage.clients.len() {
+            self.stage.plan(0, Event::Dial { client, epoch: 0 });
+            self.stage.act_later(client, SECOND);
         }
         for sentinel in 0..self.sentinels.len() {
-            self.plan(TICK_NS, Event::Tick { sentinel });
+            self.stage.plan(TICK_NS, Event::Tick { sentinel });
         }
         for server in 0..self.servers.len() {
-            self.plan(TICK_NS, Event::Copy { server });
+            self.stage.plan(TICK_NS, Event::Copy { server });
         }
-        self.plan(self.group.calm_ns, Event::Fault);
-        self.plan(FAULTS_NS, Event::Heal);
-        self.plan(FAULTS_NS + RECOVERY_NS, Event::End);
+        self.stage.begin();
     }
 
-    /// Lets everything happen, to the end or to the first violation.
-    pub(crate) fn run(&mut self) -> Report {
-        while self.violation.is_none() {
-            let ((at, _), event) = self.planned.pop_first().expect("the end is planned");
-            self.now = at;
-            self.events += 1;
-            if matches!(event, Event::End) {
-                if !self.has_recovered {
-                    self.violate(
-                        Property::Progress,
-                        "nobody has acquired since all is well".into(),
-                    );
+    fn number(&self, party: Party) -> usize {
+        match party {
+            Party::Client(client) => client,
+            Party::Sentinel(sentinel) => self.stage.clients.len() + sentinel,
+            Party::Server(server) => self.stage.clients.len() + self.sentinels.len() + server,
+        }
+    }
+
+    /// Whether what one says reaches the other.
+    fn reach(&self, one: Party, other: Party) -> bool {
+        let (one, other) = (self.number(one), self.number(other));
+        !self.cut.contains(&(one.min(other), one.max(other)))
+    }
+
+    /// How long a message travels.
+    fn delay_ns(&mut self) -> u64 {
+        self.stage
+            .rng
+            .between(MILLISECOND / 10, self.group.delay_ns)
+    }
+
+    /// Cuts some pairs off from each other.
+    fn part(&mut self) {
+        let all = self.stage.clients.len() + self.sentinels.len() + self.servers.len();
+        let master = self.stage.rng.index(self.servers.len());
+        let (sentinel, client) = (
+            self.stage.rng.index(self.sentinels.len()),
+            self.stage.rng.index(self.stage.clients.len()),
+        );
+        let alone = [
+            self.number(Party::Server(master)),
+            self.number(Party::Sentinel(sentinel)),
+            self.number(Party::Client(client)),
+        ];
+        let is_split = self.stage.rng.below(3) < 2;
+        let rate = self.stage.rng.pick(&[100_000, 400_000]);
+        // Often somebody reaches both sides.
+        let everywhere = self.stage.rng.coin().then(|| self.stage.rng.index(all));
+        self.cut.clear();
+        for one in 0..all {
+            for other in one + 1..all {
+                let is_across = alone.contains(&one) != alone.contains(&other);
+                let is_cut = match is_split {
+                    true => is_across && everywhere != Some(one) && everywhere != Some(other),
+                    false => self.stage.rng.chance(rate),
+                };
+                if is_cut {
+                    self.cut.push((one, other));
                 }
-                break;
             }
-            self.happen(event);
         }
-        if let Some(Violation { property, what }) = self.violation.clone() {
-            self.tell(|| format!("VIOLATION    {property:?}: {what}"));
-        }
-        let violation = self.violation.take();
-        self.report(violation)
+        let cut = self.cut.clone();
+        self.stage
+            .tell(|| format!("╱ cut: {cut:?}, by number: clients, sentinels, servers"));
     }
 
-    /// What became of the run.
-    pub(crate) fn report(&self, violation: Option<Violation>) -> Report {
-        Report {
-            events: self.events,
-            leases: self.leases,
-            violation: violation.map(|violation| (self.now, violation)),
+    /// A process stands still, or a sentinel is away.
+    fn stop_somebody(&mut self) {
+        let until = self
+            .stage
+            .now
+            .after(self.stage.rng.between(SECOND / 10, 6 * SECOND));
+        if self.stage.rng.coin() {
+            let client = self.stage.rng.index(self.stage.clients.len());
+            self.stage.clients[client].stopped_until = until;
+            self.stage.tell(|| format!("c{client} stands still"));
+        } else {
+            let sentinel = self.stage.rng.index(self.sentinels.len());
+            self.sentinels[sentinel].away_until = until;
+            self.stage.tell(|| format!("s{sentinel} is away"));
         }
+    }
+}
+
+impl SmallWorld<Event, Link> for Grouped {
+    fn stage(&mut self) -> &mut Stage<Event, Link> {
+        &mut self.stage
+    }
+
+    fn acquire_request(&mut self) -> AcquireRequest {
+        let timing = Timing::new(self.group.ttl, Drift::DEFAULT, None);
+        let retry = Retry::default().with_pause(Pause::Between {
+            least: Duration::from_millis(20),
+            most: Duration::from_millis(300),
+        });
+        let config = config(timing.expect("a TTL of seconds"), retry);
+        AcquireRequest {
+            resource: self.resource.clone(),
+            config: Arc::new(config),
+            from: None,
+            patience: None,
+        }
+    }
+
+    fn send(&mut self, client: usize, send: Send) {
+        assert!(send.nodes.contains(node()), "there is one node");
+        self.give(client, send.tag, send.request);
     }
 
     fn happen(&mut self, event: Event) {
@@ -282,120 +293,24 @@ impl Grouped {
             Event::Greeted { client, epoch, met } => self.greeted(client, epoch, met),
             Event::Request { client, epoch } => self.carry_out(client, epoch),
             Event::Reply { client, epoch } => self.hear(client, epoch),
-            Event::Wake { client } => self.turn(client),
-            Event::Act { client, ticket } => self.act(client, ticket),
             Event::Tick { sentinel } => self.tick(sentinel),
             Event::Copy { server } => self.copy(server),
             Event::Back { server } => self.servers[server].is_up = true,
-            Event::Fault => self.fault(),
-            Event::Heal => self.heal(),
-            Event::End => {}
         }
-    }
-
-    fn plan(&mut self, after_ns: u64, event: Event) {
-        let at = self.now.after(after_ns);
-        // Events of one moment happen in the order in which they were planned.
-        self.plans += 1;
-        self.planned.insert((at, self.plans), event);
-    }
-
-    fn tell(&mut self, line: impl FnOnce() -> String) {
-        self.trace.tell(self.now, line);
-    }
-
-    fn violate(&mut self, property: Property, what: String) {
-        self.violation.get_or_insert(Violation { property, what });
-    }
-
-    fn number(&self, party: Party) -> usize {
-        match party {
-            Party::Client(client) => client,
-            Party::Sentinel(sentinel) => self.clients.len() + sentinel,
-            Party::Server(server) => self.clients.len() + self.sentinels.len() + server,
-        }
-    }
-
-    /// Whether what one says reaches the other.
-    fn reach(&self, one: Party, other: Party) -> bool {
-        let (one, other) = (self.number(one), self.number(other));
-        !self.cut.contains(&(one.min(other), one.max(other)))
-    }
-
-    /// How long a message travels.
-    fn delay_ns(&mut self) -> u64 {
-        self.rng.between(MILLISECOND / 10, self.group.delay_ns)
     }
 
     fn fault(&mut self) {
-        if self.is_healed {
-            return;
-        }
-        match self.rng.below(12) {
+        match self.stage.rng.below(12) {
             0..=4 => self.part(),
             5 => self.cut.clear(),
             6 => self.stop_somebody(),
             7 => self.crash(),
             _ => self.replace_on_purpose(),
         }
-        let calm_ns = self
-            .rng
-            .between(self.group.calm_ns / 4, self.group.calm_ns * 3 / 2);
-        self.plan(calm_ns, Event::Fault);
-    }
-
-    /// Cuts some pairs off from each other.
-    fn part(&mut self) {
-        let all = self.clients.len() + self.sentinels.len() + self.servers.len();
-        let master = self.rng.index(self.servers.len());
-        let (sentinel, client) = (
-            self.rng.index(self.sentinels.len()),
-            self.rng.index(self.clients.len()),
-        );
-        let alone = [
-            self.number(Party::Server(master)),
-            self.number(Party::Sentinel(sentinel)),
-            self.number(Party::Client(client)),
-        ];
-        let is_split = self.rng.below(3) < 2;
-        let rate = self.rng.pick(&[100_000, 400_000]);
-        // Often somebody reaches both sides.
-        let everywhere = self.rng.coin().then(|| self.rng.index(all));
-        self.cut.clear();
-        for one in 0..all {
-            for other in one + 1..all {
-                let is_across = alone.contains(&one) != alone.contains(&other);
-                let is_cut = match is_split {
-                    true => is_across && everywhere != Some(one) && everywhere != Some(other),
-                    false => self.rng.chance(rate),
-                };
-                if is_cut {
-                    self.cut.push((one, other));
-                }
-            }
-        }
-        let cut = self.cut.clone();
-        self.tell(|| format!("╱ cut: {cut:?}, by number: clients, sentinels, servers"));
-    }
-
-    /// A process stands still, or a sentinel is away.
-    fn stop_somebody(&mut self) {
-        let until = self.now.after(self.rng.between(SECOND / 10, 6 * SECOND));
-        if self.rng.coin() {
-            let client = self.rng.index(self.clients.len());
-            self.clients[client].stopped_until = until;
-            self.tell(|| format!("c{client} stands still"));
-        } else {
-            let sentinel = self.rng.index(self.sentinels.len());
-            self.sentinels[sentinel].away_until = until;
-            self.tell(|| format!("s{sentinel} is away"));
-        }
     }
 
     fn heal(&mut self) {
-        self.is_healed = true;
         self.cut.clear();
-        self.tell(|| "-- the faults are over".to_owned());
         if self.group.weakness == Weakness::NoWay {
             for sentinel in &mut self.sentinels[1..] {
                 sentinel.away_until = Moment::NEVER;
@@ -405,6 +320,13 @@ impl Grouped {
 }
 
 const TICK_NS: u64 = SECOND / 5;
-const FAULTS_NS: u64 = 60 * SECOND;
-/// Long enough for a failover, the longest quarantine, and a lease that somebody was given last.
-const RECOVERY_NS: u64 = 40 * SECOND;
+
+const RHYTHM: Rhythm = Rhythm {
+    calm_ns: SECOND,
+    faults_ns: 60 * SECOND,
+    // Long enough for a failover, the longest quarantine, and a lease that somebody was given last.
+    recovery_ns: 40 * SECOND,
+    rest_ns: 2 * SECOND,
+    again_ns: SECOND,
+    holds_ns: &[SECOND, 20 * SECOND],
+};

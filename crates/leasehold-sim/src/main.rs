@@ -6,8 +6,8 @@
 //!
 //! From the ground up: `time`, `rng`, `clock` and `trace` are tools; `scenario` draws a `setting` from a
 //! seed; a `world` is `node`s, a `network`, `client`s with their `application`s, and the `fault`s that
-//! strike them, on one event `queue`, through the phases of a `course`. Two other worlds are smaller: a `group`, servers that
-//! sentinels look after, and clients that ask these; and `clusters`, servers among which slots move. The rooms under `check` know what
+//! strike them, on one event `queue`, through the phases of a `course`. Two other worlds are `small`, and share clients and a
+//! queue: a `group`, servers that sentinels look after; and `clusters`, servers among which slots move. The rooms under `check` know what
 //! must be true, and `verdict` asks them. A `campaign` runs many.
 
 #![expect(
@@ -38,6 +38,7 @@ mod replacement;
 mod rng;
 mod scenario;
 mod setting;
+mod small;
 #[cfg(test)]
 mod tests;
 mod time;

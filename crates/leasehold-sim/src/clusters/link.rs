@@ -1,7 +1,10 @@
 //! A client's link to a cluster: a connection to each server, and the production rule of what is given where.
 
 use super::{Clustered, Event, Lane, SLOTS, Spot, slot_of};
-use crate::time::{MILLISECOND, Moment, SECOND};
+use crate::{
+    small::SmallWorld as _,
+    time::{MILLISECOND, Moment, SECOND},
+};
 use leasehold_core::{
     Fault, FaultKind, NodeId, Request, Tag, Vote,
     outstanding::{Course, Outstanding, Redirected},
@@ -9,7 +12,7 @@ use leasehold_core::{
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     outstanding: Outstanding,
     /// Which server keeps each slot, as far as the client knows.
     keepers: [usize; SLOTS],
@@ -18,7 +21,7 @@ pub(super) struct Link {
 
 /// What a server is asked.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     number: u64,
     pub(super) request: Request,
     /// Whether it is told that it is about to get the slot.
@@ -49,7 +52,7 @@ impl Link {
 
 impl Clustered {
     fn link(&mut self, client: usize, node: usize) -> &mut Link {
-        &mut self.clients[client].links[node]
+        &mut self.stage.clients[client].way[node]
     }
 
     fn connection(&mut self, client: usize, spot: Spot) -> &mut Connection {
@@ -57,9 +60,9 @@ impl Clustered {
     }
 
     /// The engine asks a node.
-    pub(super) fn send(&mut self, client: usize, node: usize, tag: Tag, request: &Request) {
+    pub(super) fn give_to(&mut self, client: usize, node: usize, tag: Tag, request: &Request) {
         let (now, slot) = (
-            self.clients[client].time(self.now),
+            self.stage.clients[client].time(self.stage.now),
             slot_of(request.resource()),
         );
         let number_of_slot = u16::try_from(slot).expect("there are two");
@@ -78,7 +81,7 @@ impl Clustered {
     ) {
         let spot = Spot { node, server };
         let delay_ns = self.delay_ns();
-        let now = self.now;
+        let now = self.stage.now;
         let link = self.link(client, node);
         let Some(given) = link.outstanding.get(number) else {
             return;
@@ -108,7 +111,8 @@ impl Clustered {
             spot,
             epoch,
         };
-        self.plan(Moment::from_ns(at).since_ns(now), Event::Request(lane));
+        self.stage
+            .plan(Moment::from_ns(at).since_ns(now), Event::Request(lane));
     }
 
     /// A request arrives at its server.
@@ -122,14 +126,16 @@ impl Clustered {
         if self.connection(client, spot).epoch != epoch {
             return;
         }
-        if self.now < hung_until {
-            return self.plan(hung_until.since_ns(self.now), Event::Request(lane));
+        if self.stage.now < hung_until {
+            return self
+                .stage
+                .plan(hung_until.since_ns(self.stage.now), Event::Request(lane));
         }
         let Some(asked) = self.connection(client, spot).requests.pop_front() else {
             return;
         };
         let answer = self.execute(spot, &asked);
-        self.tell(|| {
+        self.stage.tell(|| {
             let Spot { node, server } = spot;
             let (what, resource) = (kind(&asked.request), asked.request.resource());
             format!(
@@ -137,13 +143,14 @@ impl Clustered {
                 asked.number
             )
         });
-        let at = self.now.after(self.delay_ns()).ns();
-        let now = self.now;
+        let at = self.stage.now.after(self.delay_ns()).ns();
+        let now = self.stage.now;
         let connection = self.connection(client, spot);
         connection.replies.push_back((asked.number, answer));
         let at = at.max(connection.last_return);
         connection.last_return = at;
-        self.plan(Moment::from_ns(at).since_ns(now), Event::Reply(lane));
+        self.stage
+            .plan(Moment::from_ns(at).since_ns(now), Event::Reply(lane));
     }
 
     /// An answer arrives at its client.
@@ -156,9 +163,11 @@ impl Clustered {
         if self.connection(client, spot).epoch != epoch {
             return;
         }
-        let until = self.clients[client].stopped_until;
-        if self.now < until {
-            return self.plan(until.since_ns(self.now), Event::Reply(lane));
+        let until = self.stage.clients[client].stopped_until;
+        if self.stage.now < until {
+            return self
+                .stage
+                .plan(until.since_ns(self.stage.now), Event::Reply(lane));
         }
         let Some((number, answer)) = self.connection(client, spot).replies.pop_front() else {
             return;
@@ -173,7 +182,7 @@ impl Clustered {
 
     /// A server has not carried out a request.
     fn redirect(&mut self, client: usize, spot: Spot, number: u64, redirected: Redirected) {
-        let now = self.clients[client].time(self.now);
+        let now = self.stage.clients[client].time(self.stage.now);
         let (node, server) = (spot.node, spot.server);
         let link = self.link(client, node);
         let slot = link
@@ -197,7 +206,7 @@ impl Clustered {
                     node,
                     number,
                 };
-                self.plan(REST_NS, event);
+                self.stage.plan(REST_NS, event);
             }
             Some(Course::Overtaken | Course::Spent) => {
                 self.tell_vote(
@@ -213,16 +222,16 @@ impl Clustered {
 
     /// A request has rested.
     pub(super) fn resume(&mut self, client: usize, node: usize, number: u64) {
-        let until = self.clients[client].stopped_until;
-        if self.now < until {
+        let until = self.stage.clients[client].stopped_until;
+        if self.stage.now < until {
             let event = Event::Resume {
                 client,
                 node,
                 number,
             };
-            return self.plan(until.since_ns(self.now), event);
+            return self.stage.plan(until.since_ns(self.stage.now), event);
         }
-        let now = self.clients[client].time(self.now);
+        let now = self.stage.clients[client].time(self.stage.now);
         let link = self.link(client, node);
         match link.outstanding.again(number, now) {
             Some(Course::Overtaken | Course::Spent) => {
@@ -245,11 +254,11 @@ impl Clustered {
 
     /// Some server tells where the slots are, as far as it knows.
     pub(super) fn learn(&mut self, client: usize, node: usize) {
-        let told = self.rng.index(self.setting.servers);
+        let told = self.stage.rng.index(self.setting.servers);
         let keepers = self.nodes[node].servers[told].keepers;
         self.link(client, node).keepers = keepers;
-        let after_ns = self.rng.between(SECOND / 10, SECOND);
-        self.plan(after_ns, Event::Learn { client, node });
+        let after_ns = self.stage.rng.between(SECOND / 10, SECOND);
+        self.stage.plan(after_ns, Event::Learn { client, node });
     }
 
     /// A connection is no more. Its requests may still be carried out, the first of them, and nobody is told.
@@ -266,21 +275,23 @@ impl Clustered {
             std::mem::take(&mut connection.pending),
             std::mem::take(&mut connection.requests),
         );
-        self.tell(|| format!("c{client} ⇹ n{}.{} {why}", spot.node, spot.server));
-        let acting = self.rng.index(requests.len() + 1);
+        self.stage
+            .tell(|| format!("c{client} ⇹ n{}.{} {why}", spot.node, spot.server));
+        let acting = self.stage.rng.index(requests.len() + 1);
         let mut after_ns = 0;
         for asked in requests.into_iter().take(acting) {
             self.haunted.extend(asked.request.owner().cloned());
-            after_ns += self.rng.below(SECOND / 10);
-            self.plan(after_ns, Event::Ghost(spot, Box::new(asked)));
+            after_ns += self.stage.rng.below(SECOND / 10);
+            self.stage
+                .plan(after_ns, Event::Ghost(spot, Box::new(asked)));
         }
         let lane = Lane {
             client,
             spot,
             epoch,
         };
-        let pause_ns = self.rng.between(MILLISECOND, SECOND / 2);
-        self.plan(pause_ns, Event::Connect(lane));
+        let pause_ns = self.stage.rng.between(MILLISECOND, SECOND / 2);
+        self.stage.plan(pause_ns, Event::Connect(lane));
         for number in pending {
             let vote = fault(FaultKind::Disconnected, "the connection broke");
             self.tell_vote(client, spot.node, number, vote);
@@ -298,9 +309,9 @@ impl Clustered {
     /// A server carries out what stood in the buffer of a dead connection.
     pub(super) fn haunt(&mut self, spot: Spot, asked: Asked) {
         let hung_until = self.nodes[spot.node].servers[spot.server].hung_until;
-        if self.now < hung_until {
+        if self.stage.now < hung_until {
             let event = Event::Ghost(spot, Box::new(asked));
-            return self.plan(hung_until.since_ns(self.now), event);
+            return self.stage.plan(hung_until.since_ns(self.stage.now), event);
         }
         // A redirection is not followed: the connection over which it would be told is gone.
         drop(self.execute(spot, &asked));
@@ -311,8 +322,8 @@ impl Clustered {
         let Some(given) = self.link(client, node).outstanding.take(number) else {
             return;
         };
-        let this = &mut self.clients[client];
-        let now = this.time(self.now);
+        let this = &mut self.stage.clients[client];
+        let now = this.time(self.stage.now);
         let id = NodeId::new(node).expect("there are three");
         this.engine.handle_reply(now, id, given.tag, vote);
     }

@@ -99,7 +99,7 @@ impl Cluster {
 impl Clustered {
     /// A server carries out a request, or says who else is to be asked.
     pub(super) fn execute(&mut self, spot: Spot, asked: &Asked) -> Result<Vote, Redirected> {
-        let (now, request) = (self.now, &asked.request);
+        let (now, request) = (self.stage.now, &asked.request);
         let cluster = &mut self.nodes[spot.node];
         let about = (request.resource(), asked.is_asked);
         if let Some(redirected) = cluster.redirection(now, spot.server, about) {
@@ -124,7 +124,7 @@ impl Clustered {
                     request.resource(),
                     spot.node
                 );
-                self.violate(Property::Leftovers, what);
+                self.stage.violate(Property::Leftovers, what);
             }
             _ => {}
         }
@@ -133,22 +133,23 @@ impl Clustered {
 
     /// A slot begins to move, unless one does or has just done so.
     pub(super) fn begin_to_move(&mut self, node: usize) {
-        let slot = self.rng.index(SLOTS);
+        let slot = self.stage.rng.index(SLOTS);
         let servers = self.setting.servers;
         let state = self.nodes[node].slots[slot];
-        if state.to.is_some() || self.now < state.rests_until {
+        if state.to.is_some() || self.stage.now < state.rests_until {
             return;
         }
-        let to = (state.keeper + 1 + self.rng.index(servers - 1)) % servers;
+        let to = (state.keeper + 1 + self.stage.rng.index(servers - 1)) % servers;
         self.nodes[node].slots[slot].to = Some(to);
-        self.tell(|| format!("n{node}    slot {slot} begins to move to .{to}"));
-        let after_ns = self.rng.between(MILLISECOND, SECOND / 5);
-        self.plan(after_ns, Event::Move { node, slot });
+        self.stage
+            .tell(|| format!("n{node}    slot {slot} begins to move to .{to}"));
+        let after_ns = self.stage.rng.between(MILLISECOND, SECOND / 5);
+        self.stage.plan(after_ns, Event::Move { node, slot });
     }
 
     /// A key moves, or the slot has.
     pub(super) fn move_on(&mut self, node: usize, slot: usize) {
-        let (now, Slot { keeper, to, .. }) = (self.now, self.nodes[node].slots[slot]);
+        let (now, Slot { keeper, to, .. }) = (self.stage.now, self.nodes[node].slots[slot]);
         let Some(to) = to else { return };
         let source = &self.nodes[node].servers[keeper].node;
         let of_slot = names()
@@ -156,24 +157,24 @@ impl Clustered {
             .filter(|(name, at)| *at == slot && !name.is_several());
         let keys = of_slot.filter_map(|(name, _)| Some((name.clone(), source.key(now, &name)?)));
         let keys: Vec<_> = keys.collect();
-        let is_early = self.setting.weakness == Weakness::AssignsEarly && self.rng.coin();
+        let is_early = self.setting.weakness == Weakness::AssignsEarly && self.stage.rng.coin();
         let hangs = [keeper, to].map(|at| self.nodes[node].servers[at].hung_until);
         let hung_until = hangs[0].max(hangs[1]);
         let after_ns = match keys.first() {
             _ if now < hung_until => hung_until.since_ns(now),
             Some(_) if !is_early => {
-                let (name, key) = self.rng.pick_ref(&keys).clone();
+                let (name, key) = self.stage.rng.pick_ref(&keys).clone();
                 self.move_key((node, keeper, to), &name, &key);
-                self.rng.between(MILLISECOND / 10, SECOND / 10)
+                self.stage.rng.between(MILLISECOND / 10, SECOND / 10)
             }
             _ => return self.end_move(node, slot, to),
         };
-        self.plan(after_ns, Event::Move { node, slot });
+        self.stage.plan(after_ns, Event::Move { node, slot });
     }
 
     /// In one step: the key is at one of both servers at any time.
     fn move_key(&mut self, (node, from, to): (usize, usize, usize), name: &Resource, key: &Key) {
-        let now = self.now;
+        let now = self.stage.now;
         let servers = &mut self.nodes[node].servers;
         let left = key
             .expires_at
@@ -196,12 +197,13 @@ impl Clustered {
         };
         servers[from].node.execute(now, &delete);
         servers[to].node.execute(now, &set);
-        self.tell(|| format!("n{node}    the key {name} moves from .{from} to .{to}"));
+        self.stage
+            .tell(|| format!("n{node}    the key {name} moves from .{from} to .{to}"));
     }
 
     /// The server that gets the slot is told first, and the others hear of it.
     fn end_move(&mut self, node: usize, slot: usize, to: usize) {
-        let rests_until = self.now.after(2 * SECOND);
+        let rests_until = self.stage.now.after(2 * SECOND);
         let cluster = &mut self.nodes[node];
         let former = cluster.slots[slot].keeper;
         cluster.slots[slot] = Slot {
@@ -217,7 +219,7 @@ impl Clustered {
             .filter(|(name, at)| *at == slot && !name.is_several());
         for (name, _) in of_slot {
             let this = &mut cluster.servers[former].node;
-            if let Some(key) = this.key(self.now, &name) {
+            if let Some(key) = this.key(self.stage.now, &name) {
                 let (resource, keep) = (name, None);
                 let owner = key.owner;
                 let delete = Request::Release {
@@ -225,14 +227,15 @@ impl Clustered {
                     owner,
                     keep,
                 };
-                this.execute(self.now, &delete);
+                this.execute(self.stage.now, &delete);
             }
         }
-        self.tell(|| format!("n{node}    slot {slot} is kept by .{to}"));
+        self.stage
+            .tell(|| format!("n{node}    slot {slot} is kept by .{to}"));
         for server in 0..self.setting.servers {
-            let after_ns = self.rng.below(SECOND);
+            let after_ns = self.stage.rng.below(SECOND);
             let spot = Spot { node, server };
-            self.plan(after_ns, Event::Hear { spot, slot });
+            self.stage.plan(after_ns, Event::Hear { spot, slot });
         }
     }
 
@@ -244,8 +247,9 @@ impl Clustered {
         if lags {
             this.node.data = this.copy.clone();
         }
-        self.tell(|| format!("n{node}.{server} is replaced by its replica, which forgets: {lags}"));
-        for client in 0..self.clients.len() {
+        self.stage
+            .tell(|| format!("n{node}.{server} is replaced by its replica, which forgets: {lags}"));
+        for client in 0..self.stage.clients.len() {
             self.break_lane(client, spot, "ends with the server");
         }
     }
@@ -254,7 +258,7 @@ impl Clustered {
         for server in self.nodes.iter_mut().flat_map(|node| &mut node.servers) {
             server.copy = server.node.data.clone();
         }
-        let after_ns = self.rng.between(MILLISECOND, 2 * super::COPY_NS);
-        self.plan(after_ns, Event::Copy);
+        let after_ns = self.stage.rng.between(MILLISECOND, 2 * super::COPY_NS);
+        self.stage.plan(after_ns, Event::Copy);
     }
 }

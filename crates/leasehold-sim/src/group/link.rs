@@ -1,7 +1,10 @@
 //! A client's way to the master: what the link of production does, with the production decisions.
 
-use super::{Event, Grouped, Party, client::Client, server::Role};
-use crate::time::{Moment, SECOND};
+use super::{Event, Grouped, Party, server::Role};
+use crate::{
+    small::{SmallClient, SmallWorld as _},
+    time::{Moment, SECOND},
+};
 use leasehold_core::{
     Fault, FaultKind, Identity, Instant, LinkChange, NodeId, Request, Tag, Vote,
     backoff::Backoff,
@@ -11,7 +14,7 @@ use std::collections::VecDeque;
 
 /// A client's connection, or what is to become one.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     /// Counts the tries.
     pub(super) epoch: u32,
     state: State,
@@ -45,7 +48,7 @@ enum State {
 
 /// What a client asks a sentinel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question {
+pub(crate) struct Question {
     client: usize,
     epoch: u32,
     sentinel: usize,
@@ -56,7 +59,7 @@ pub(super) struct Question {
 }
 
 /// Which server is the master, by which failover.
-pub(super) type Word = (usize, u64);
+pub(crate) type Word = (usize, u64);
 
 impl Link {
     pub(super) fn new() -> Self {
@@ -77,16 +80,16 @@ impl Link {
 
 impl Grouped {
     fn is_current(&self, client: usize, epoch: u32) -> bool {
-        self.clients[client].link.epoch == epoch
+        self.stage.clients[client].way.epoch == epoch
     }
 
     /// Whether the client's process runs; if not, this happens when it does.
     fn runs(&mut self, client: usize, event: Event) -> Option<Event> {
-        let until = self.clients[client].stopped_until;
-        if self.now >= until {
+        let until = self.stage.clients[client].stopped_until;
+        if self.stage.now >= until {
             return Some(event);
         }
-        self.plan(until.since_ns(self.now), event);
+        self.stage.plan(until.since_ns(self.stage.now), event);
         None
     }
 
@@ -96,7 +99,7 @@ impl Grouped {
             return;
         }
         let count = self.sentinels.len();
-        let link = &mut self.clients[client].link;
+        let link = &mut self.stage.clients[client].way;
         link.discovery = Discovery::new(count, self.group.rule);
         for sentinel in 0..count {
             self.ask(client, epoch, sentinel);
@@ -116,7 +119,7 @@ impl Grouped {
         if !self.is_current(client, epoch) || self.runs(client, event).is_none() {
             return;
         }
-        let asked = self.clients[client].time(self.now);
+        let asked = self.stage.clients[client].time(self.stage.now);
         let question = Question {
             client,
             epoch,
@@ -125,7 +128,7 @@ impl Grouped {
             is_extra,
         };
         let delay_ns = self.delay_ns();
-        self.plan(delay_ns, Event::Asked(question));
+        self.stage.plan(delay_ns, Event::Asked(question));
     }
 
     pub(super) fn asked(&mut self, question: Question) {
@@ -135,15 +138,16 @@ impl Grouped {
         let hears =
             self.is_awake(sentinel) && self.reach(Party::Client(client), Party::Sentinel(sentinel));
         if !hears {
-            return self.plan(SECOND, Event::Answered(question, None));
+            return self.stage.plan(SECOND, Event::Answered(question, None));
         }
         let this = &self.sentinels[sentinel];
         let word = (this.names, this.epoch);
         let mut delay_ns = self.delay_ns();
-        if self.rng.below(10) == 0 {
-            delay_ns += self.rng.below(SECOND);
+        if self.stage.rng.below(10) == 0 {
+            delay_ns += self.stage.rng.below(SECOND);
         }
-        self.plan(delay_ns, Event::Answered(question, Some(word)));
+        self.stage
+            .plan(delay_ns, Event::Answered(question, Some(word)));
     }
 
     pub(super) fn answered(&mut self, question: Question, word: Option<Word>) {
@@ -164,10 +168,10 @@ impl Grouped {
                 epoch,
                 sentinel,
             };
-            self.plan(SECOND, again);
+            self.stage.plan(SECOND, again);
         }
-        let now = self.clients[client].time(self.now);
-        let link = &mut self.clients[client].link;
+        let now = self.stage.clients[client].time(self.stage.now);
+        let link = &mut self.stage.clients[client].way;
         match word {
             Some((server, epoch)) => {
                 let by = None;
@@ -192,8 +196,10 @@ impl Grouped {
 
     /// Tells the engine of the answers that can be told by now.
     fn settle(&mut self, client: usize) {
-        let now = self.clients[client].time(self.now);
-        let Client { link, engine, .. } = &mut self.clients[client];
+        let now = self.stage.clients[client].time(self.stage.now);
+        let SmallClient {
+            way: link, engine, ..
+        } = &mut self.stage.clients[client];
         while let Some((tag, vote)) = link.unconfirmed.take(&link.discovery, unconfirmed) {
             engine.handle_reply(now, node(), tag, vote);
         }
@@ -203,15 +209,15 @@ impl Grouped {
     /// Goes to the server that sentinels name.
     fn follow(&mut self, client: usize, server: usize) {
         let starts = self.servers[server].starts;
-        let link = &mut self.clients[client].link;
+        let link = &mut self.stage.clients[client].way;
         link.state = State::Greeting { server, starts };
         let epoch = link.epoch;
         let delay_ns = self.delay_ns();
-        self.plan(delay_ns, Event::Greet { client, epoch });
+        self.stage.plan(delay_ns, Event::Greet { client, epoch });
     }
 
     pub(super) fn greet(&mut self, client: usize, epoch: u32) {
-        let State::Greeting { server, .. } = self.clients[client].link.state else {
+        let State::Greeting { server, .. } = self.stage.clients[client].way.state else {
             return;
         };
         if !self.is_current(client, epoch) {
@@ -220,8 +226,8 @@ impl Grouped {
         let answers = self.servers[server].is_up
             && self.servers[server].role == Role::Master
             && self.reach(Party::Client(client), Party::Server(server));
-        let now = self.now;
-        let failover = self.clients[client].link.discovery.failover();
+        let now = self.stage.now;
+        let failover = self.stage.clients[client].way.discovery.failover();
         let met = answers.then(|| {
             let node = &mut self.servers[server].node;
             node.greet(now);
@@ -229,7 +235,8 @@ impl Grouped {
             node.identity().clone()
         });
         let delay_ns = self.delay_ns();
-        self.plan(delay_ns, Event::Greeted { client, epoch, met });
+        self.stage
+            .plan(delay_ns, Event::Greeted { client, epoch, met });
     }
 
     pub(super) fn greeted(&mut self, client: usize, epoch: u32, met: Option<Identity>) {
@@ -240,7 +247,7 @@ impl Grouped {
         let Some(Event::Greeted { met, .. }) = self.runs(client, event) else {
             return;
         };
-        let link = &mut self.clients[client].link;
+        let link = &mut self.stage.clients[client].way;
         let State::Greeting { server, starts } = link.state else {
             return;
         };
@@ -253,19 +260,20 @@ impl Grouped {
             starts,
             met,
         };
-        self.tell(|| format!("c{client} ⇄ n{server}  connected"));
-        let this = &mut self.clients[client];
-        let now = this.time(self.now);
-        this.link.backoff.succeeded(now);
+        self.stage
+            .tell(|| format!("c{client} ⇄ n{server}  connected"));
+        let this = &mut self.stage.clients[client];
+        let now = this.time(self.stage.now);
+        this.way.backoff.succeeded(now);
         this.engine.handle_link(now, node(), LinkChange::Up(up));
         self.turn(client);
     }
 
     /// There is no connection any more, or still none.
     fn lose(&mut self, client: usize, why: &str) {
-        self.tell(|| format!("c{client} ⇹ {why}"));
-        let now = self.clients[client].time(self.now);
-        let link = &mut self.clients[client].link;
+        self.stage.tell(|| format!("c{client} ⇹ {why}"));
+        let now = self.stage.clients[client].time(self.stage.now);
+        let link = &mut self.stage.clients[client].way;
         link.epoch += 1;
         let epoch = link.epoch;
         let before = std::mem::replace(&mut link.state, State::Down);
@@ -276,11 +284,11 @@ impl Grouped {
         let requests = std::mem::take(&mut link.requests);
         // What was on its way may still be carried out; nobody is told.
         if let (State::Up { server, .. }, Some((_, request))) = (before, requests.front())
-            && self.rng.coin()
+            && self.stage.rng.coin()
         {
             self.haunt(client, server, request);
         }
-        let engine = &mut self.clients[client].engine;
+        let engine = &mut self.stage.clients[client].engine;
         let fault = Fault::new(FaultKind::Disconnected, why);
         let lost = pending
             .into_iter()
@@ -291,36 +299,39 @@ impl Grouped {
         engine.handle_link(now, node(), LinkChange::Down);
         let pause_ns = u64::try_from(pause.as_nanos()).expect("some seconds");
         let after_ns = pause_ns + self.delay_ns();
-        self.plan(after_ns, Event::Dial { client, epoch });
+        self.stage.plan(after_ns, Event::Dial { client, epoch });
         self.turn(client);
     }
 
     /// Carries out what stood in the buffer of a connection that is no more.
     fn haunt(&mut self, client: usize, server: usize, request: &Request) {
         let is_there = self.reach(Party::Client(client), Party::Server(server));
-        let now = self.now;
+        let now = self.stage.now;
         let this = &mut self.servers[server];
         if is_there && this.is_up && this.role == Role::Master {
             this.node.vote(now, request, None);
         }
     }
 
-    pub(super) fn send(&mut self, client: usize, tag: Tag, request: Request) {
-        let now = self.clients[client].time(self.now);
-        let link = &self.clients[client].link;
+    pub(super) fn give(&mut self, client: usize, tag: Tag, request: Request) {
+        let now = self.stage.clients[client].time(self.stage.now);
+        let link = &self.stage.clients[client].way;
         if !matches!(link.state, State::Up { .. }) {
             let fault = Fault::new(FaultKind::Down, "no master");
-            let engine = &mut self.clients[client].engine;
+            let engine = &mut self.stage.clients[client].engine;
             return engine.handle_reply(now, node(), tag, Vote::Unknown(fault));
         }
         let epoch = link.epoch;
-        let at = self.now.after(self.delay_ns());
-        let link = &mut self.clients[client].link;
+        let at = self.stage.now.after(self.delay_ns());
+        let link = &mut self.stage.clients[client].way;
         let at = at.max(link.last_arrival);
         link.last_arrival = at;
         link.pending.push_back(tag);
         link.requests.push_back((tag, request));
-        self.plan(at.since_ns(self.now), Event::Request { client, epoch });
+        self.stage.plan(
+            at.since_ns(self.stage.now),
+            Event::Request { client, epoch },
+        );
     }
 
     pub(super) fn carry_out(&mut self, client: usize, epoch: u32) {
@@ -328,7 +339,7 @@ impl Grouped {
             server,
             starts,
             met,
-        } = self.clients[client].link.state.clone()
+        } = self.stage.clients[client].way.state.clone()
         else {
             return;
         };
@@ -342,10 +353,10 @@ impl Grouped {
         if !self.reach(Party::Client(client), Party::Server(server)) {
             return self.held_up(client, Event::Request { client, epoch });
         }
-        let Some((tag, request)) = self.clients[client].link.requests.pop_front() else {
+        let Some((tag, request)) = self.stage.clients[client].way.requests.pop_front() else {
             return;
         };
-        let now = self.now;
+        let now = self.stage.now;
         let vote = match self.servers[server].role {
             Role::Master => self.servers[server].node.vote(now, &request, Some(&met)).0,
             Role::Replica(_) => {
@@ -353,29 +364,30 @@ impl Grouped {
                 Vote::Unknown(Fault::new(FaultKind::Rejected, why))
             }
         };
-        self.tell(|| {
+        self.stage.tell(|| {
             let answer = crate::client::answer(&vote);
             let name = crate::client::name(tag);
             format!("c{client} → n{server}  {name} {}: {answer}", kind(&request))
         });
         let at = now.after(self.delay_ns());
-        let link = &mut self.clients[client].link;
+        let link = &mut self.stage.clients[client].way;
         link.replies.push_back((tag, vote, request));
         let at = at.max(link.last_return);
         link.last_return = at;
-        self.plan(at.since_ns(now), Event::Reply { client, epoch });
+        self.stage
+            .plan(at.since_ns(now), Event::Reply { client, epoch });
     }
 
     /// The network keeps something back for a while; after too long, the client gives the connection up.
     fn held_up(&mut self, client: usize, event: Event) {
-        if self.rng.below(200) == 0 {
+        if self.stage.rng.below(200) == 0 {
             return self.lose(client, "nothing comes through");
         }
-        self.plan(SECOND / 20, event);
+        self.stage.plan(SECOND / 20, event);
     }
 
     pub(super) fn hear(&mut self, client: usize, epoch: u32) {
-        let State::Up { server, .. } = self.clients[client].link.state else {
+        let State::Up { server, .. } = self.stage.clients[client].way.state else {
             return;
         };
         let event = Event::Reply { client, epoch };
@@ -388,9 +400,9 @@ impl Grouped {
         if !self.reach(Party::Client(client), Party::Server(server)) {
             return self.held_up(client, event);
         }
-        let now = self.clients[client].time(self.now);
+        let now = self.stage.clients[client].time(self.stage.now);
         let quarantine = self.group.quarantine;
-        let link = &mut self.clients[client].link;
+        let link = &mut self.stage.clients[client].way;
         let Some((tag, vote, request)) = link.replies.pop_front() else {
             return;
         };
@@ -407,14 +419,14 @@ impl Grouped {
             }
             Heard::Waits => return,
         };
-        self.tell(|| {
+        self.stage.tell(|| {
             let name = crate::client::name(tag);
             format!(
                 "n{server} → c{client}  {name} {}",
                 crate::client::answer(&vote)
             )
         });
-        let engine = &mut self.clients[client].engine;
+        let engine = &mut self.stage.clients[client].engine;
         engine.handle_reply(now, node(), tag, vote);
         self.turn(client);
     }

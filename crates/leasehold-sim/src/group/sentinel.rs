@@ -29,25 +29,25 @@ impl Sentinel {
 
 impl Grouped {
     pub(super) fn is_awake(&self, sentinel: usize) -> bool {
-        self.now >= self.sentinels[sentinel].away_until
+        self.stage.now >= self.sentinels[sentinel].away_until
     }
 
     /// A sentinel looks around: at the others, at the master, and at servers that take themselves for one.
     pub(super) fn tick(&mut self, sentinel: usize) {
-        let after_ns = self.rng.between(TICK_NS / 2, TICK_NS * 2);
-        self.plan(after_ns, Event::Tick { sentinel });
+        let after_ns = self.stage.rng.between(TICK_NS / 2, TICK_NS * 2);
+        self.stage.plan(after_ns, Event::Tick { sentinel });
         if !self.is_awake(sentinel) {
             return;
         }
         for other in 0..self.sentinels.len() {
-            if other != sentinel && self.rng.coin() {
+            if other != sentinel && self.stage.rng.coin() {
                 self.learn(sentinel, other);
             }
         }
         self.look_at_master(sentinel);
         self.set_right(sentinel);
         let is_silent = self.is_silent(sentinel);
-        if is_silent && self.rng.below(4) == 0 {
+        if is_silent && self.stage.rng.below(4) == 0 {
             self.fail_over(sentinel, true);
         }
     }
@@ -62,7 +62,8 @@ impl Grouped {
             (this.names, this.epoch) = (names, epoch);
             this.voted = this.voted.max(epoch);
             this.silent_since = None;
-            self.tell(|| format!("s{sentinel} hears that n{names} is the master, epoch {epoch}"));
+            self.stage
+                .tell(|| format!("s{sentinel} hears that n{names} is the master, epoch {epoch}"));
         }
     }
 
@@ -71,7 +72,7 @@ impl Grouped {
     }
 
     fn look_at_master(&mut self, sentinel: usize) {
-        let (now, names) = (self.now, self.sentinels[sentinel].names);
+        let (now, names) = (self.stage.now, self.sentinels[sentinel].names);
         let is_there = self.sees(sentinel, names) && self.servers[names].role == Role::Master;
         let this = &mut self.sentinels[sentinel];
         this.silent_since = match is_there {
@@ -83,7 +84,7 @@ impl Grouped {
     /// Whether it has not heard of the master for long.
     fn is_silent(&self, sentinel: usize) -> bool {
         let since = self.sentinels[sentinel].silent_since;
-        since.is_some_and(|since| self.now.since_ns(since) > SECOND)
+        since.is_some_and(|since| self.stage.now.since_ns(since) > SECOND)
     }
 
     /// Tells servers that follow another master, or take themselves for one, which one to follow.
@@ -92,7 +93,7 @@ impl Grouped {
         let is_sane = self.sees(sentinel, master) && self.servers[master].role == Role::Master;
         for server in 0..self.servers.len() {
             let is_right = server == master || self.servers[server].role == Role::Replica(master);
-            if is_sane && !is_right && self.sees(sentinel, server) && self.rng.coin() {
+            if is_sane && !is_right && self.sees(sentinel, server) && self.stage.rng.coin() {
                 self.demote(server, master);
             }
         }
@@ -114,18 +115,19 @@ impl Grouped {
         if votes.len() <= self.sentinels.len() / 2 || replicas.is_empty() {
             return;
         }
-        let server = self.rng.pick(&replicas);
+        let server = self.stage.rng.pick(&replicas);
         let epochs = votes.iter().map(|vote| self.sentinels[*vote].voted);
         let epoch = epochs.max().unwrap_or(0) + 1;
         for vote in votes {
             self.sentinels[vote].voted = epoch;
         }
-        self.tell(|| format!("s{leader} leads a failover to n{server}, epoch {epoch}"));
+        self.stage
+            .tell(|| format!("s{leader} leads a failover to n{server}, epoch {epoch}"));
         self.promote(server);
         let this = &mut self.sentinels[leader];
         (this.names, this.epoch, this.silent_since) = (server, epoch, None);
         // Its way to the others may end just now, before it has told them; also that of the new master.
-        if self.rng.coin() && !self.is_healed {
+        if self.stage.rng.coin() && !self.stage.is_healed {
             self.cut_off(leader, server);
         }
     }
@@ -134,9 +136,9 @@ impl Grouped {
     fn cut_off(&mut self, sentinel: usize, server: usize) {
         let sentinel = self.number(Party::Sentinel(sentinel));
         let server = self.number(Party::Server(server));
-        let with_server = self.rng.below(4) > 0;
-        let all = self.clients.len() + self.sentinels.len() + self.servers.len();
-        for other in self.clients.len()..all {
+        let with_server = self.stage.rng.below(4) > 0;
+        let all = self.stage.clients.len() + self.sentinels.len() + self.servers.len();
+        for other in self.stage.clients.len()..all {
             if other != sentinel && other != server {
                 self.cut.push((sentinel.min(other), sentinel.max(other)));
                 if with_server {
@@ -144,12 +146,13 @@ impl Grouped {
                 }
             }
         }
-        self.tell(|| format!("╱ {sentinel} is cut off from sentinels and servers"));
+        self.stage
+            .tell(|| format!("╱ {sentinel} is cut off from sentinels and servers"));
     }
 
     /// Somebody asks a sentinel for a failover though the master is well.
     pub(super) fn replace_on_purpose(&mut self) {
-        let leader = self.rng.index(self.sentinels.len());
+        let leader = self.stage.rng.index(self.sentinels.len());
         if self.is_awake(leader) {
             self.fail_over(leader, false);
         }

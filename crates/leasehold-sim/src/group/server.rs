@@ -57,8 +57,8 @@ pub(super) fn start(group: &Group, guard: Quarantine, rng: &mut Rng) -> Vec<Serv
 impl Grouped {
     /// A replica copies its master, all of it or nothing.
     pub(super) fn copy(&mut self, server: usize) {
-        let after_ns = self.rng.between(MILLISECOND, 2 * TICK_NS);
-        self.plan(after_ns, Event::Copy { server });
+        let after_ns = self.stage.rng.between(MILLISECOND, 2 * TICK_NS);
+        self.stage.plan(after_ns, Event::Copy { server });
         let Role::Replica(master) = self.servers[server].role else {
             return;
         };
@@ -77,31 +77,32 @@ impl Grouped {
 
     /// A replica becomes the master.
     pub(super) fn promote(&mut self, server: usize) {
-        let now = self.now;
+        let now = self.stage.now;
         let this = &mut self.servers[server];
         this.role = Role::Master;
         this.node.serve_anew(now, true, true);
-        self.tell(|| format!("n{server} is promoted"));
+        self.stage.tell(|| format!("n{server} is promoted"));
     }
 
     /// A server becomes a replica of this one.
     pub(super) fn demote(&mut self, server: usize, master: usize) {
-        let now = self.now;
-        let hangs_up = self.rng.coin();
+        let now = self.stage.now;
+        let hangs_up = self.stage.rng.coin();
         let this = &mut self.servers[server];
         if this.role == Role::Master {
             this.node.serve_anew(now, true, true);
             this.starts += u32::from(hangs_up);
-            self.tell(|| format!("n{server} becomes a replica of n{master}"));
+            self.stage
+                .tell(|| format!("n{server} becomes a replica of n{master}"));
         }
         self.servers[server].role = Role::Replica(master);
     }
 
     /// A server dies, and comes back with what it had or with nothing.
     pub(super) fn crash(&mut self) {
-        let (server, now) = (self.rng.index(self.servers.len()), self.now);
-        let forgets = self.rng.coin();
-        let after_ns = self.rng.between(SECOND / 10, 5 * SECOND);
+        let (server, now) = (self.stage.rng.index(self.servers.len()), self.stage.now);
+        let forgets = self.stage.rng.coin();
+        let after_ns = self.stage.rng.between(SECOND / 10, 5 * SECOND);
         let this = &mut self.servers[server];
         if !this.is_up {
             return;
@@ -112,7 +113,8 @@ impl Grouped {
             this.node.data = Data::default();
         }
         this.node.serve_anew(now, this.role != Role::Master, false);
-        self.tell(|| format!("n{server} crashes, and forgets everything: {forgets}"));
-        self.plan(after_ns, Event::Back { server });
+        self.stage
+            .tell(|| format!("n{server} crashes, and forgets everything: {forgets}"));
+        self.stage.plan(after_ns, Event::Back { server });
     }
 }
