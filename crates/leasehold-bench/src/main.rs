@@ -183,26 +183,45 @@ fn write(args: &Args, conditions: &Conditions, reports: &[Report]) -> Fallible<(
         let is_on_scale = |report: &&Report| ON_SCALE.contains(&report.workload.name);
         let (scale, performance): (Vec<_>, Vec<_>) = reports.iter().partition(is_on_scale);
         if !performance.is_empty() {
-            let page = docs.join("PERFORMANCE.md");
             let costs = costs::markdown(conditions, reports);
-            let text = told(conditions, &performance);
-            page::write(&page, &[("costs", &costs), ("bench", &text)])?;
+            let missed = missed(conditions, &performance);
+            let parts = [("costs", &*costs), ("missed", &missed)];
+            page::write(&docs.join("PERFORMANCE.md"), &parts)?;
+            let figures = told(conditions, &performance, "");
+            page::write(&docs.join("bench/FIGURES.md"), &[("bench", &figures)])?;
         }
         if !scale.is_empty() {
-            let text = told(conditions, &scale);
+            let text = told(conditions, &scale, "bench/");
             page::write(&docs.join("SCALE.md"), &[("scale", &text)])?;
         }
     }
     Ok(())
 }
 
-fn told(conditions: &Conditions, reports: &[&Report]) -> String {
-    let mut text = conditions.markdown();
+/// Which bars were missed, of how many.
+fn missed(conditions: &Conditions, reports: &[&Report]) -> String {
+    let verdicts = reports.iter().flat_map(|report| &report.verdicts);
+    let missed = verdicts.filter(|verdict| !verdict.is_met());
+    let lines: Vec<_> = missed.map(bar::Verdict::line).collect();
+    let begin = begin(conditions, reports);
+    match lines.is_empty() {
+        true => begin,
+        false => format!("{begin}\n{}{}\n", report::BARS, lines.join("\n")),
+    }
+}
+
+fn begin(conditions: &Conditions, reports: &[&Report]) -> String {
     let (met, all) = count(reports);
-    text += &format!("\n{met} of {all} bars were met.\n");
+    let conditions = conditions.markdown();
+    format!("{conditions}\n{met} of {all} bars were met.\n")
+}
+
+/// All that was measured, with the charts of this folder.
+fn told(conditions: &Conditions, reports: &[&Report], folder: &str) -> String {
+    let mut text = begin(conditions, reports);
     for report in reports {
         let (title, name) = (report.workload.title, report.workload.name);
-        text += &format!("\n{}\n![{title}](bench/{name}.svg)\n", report.markdown());
+        text += &format!("\n{}\n![{title}]({folder}{name}.svg)\n", report.markdown());
     }
     text
 }

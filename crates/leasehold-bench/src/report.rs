@@ -26,7 +26,8 @@ impl Report {
         }
         text += &self.table();
         if !self.verdicts.is_empty() {
-            text += "\n| bar | limit | measured | |\n|---|---|---|---|\n";
+            text.push('\n');
+            text += BARS;
             for verdict in &self.verdicts {
                 text += &verdict.line();
                 text.push('\n');
@@ -80,6 +81,9 @@ impl Report {
         })
     }
 }
+
+/// How a table of bars begins.
+pub(crate) const BARS: &str = "| bar | limit | measured | |\n|---|---|---|---|\n";
 
 /// The median, and between which values the rounds were.
 pub(crate) fn cell(spread: Spread) -> String {
