@@ -1,77 +1,30 @@
 //! So many at the same time, each with a number of its own.
 
-use crate::support::{Running, Seen, Test, User, lives, wait_until};
-use leasehold_servers::{ServerSet, require_server};
+use crate::support::{Place, Running, Seen, lives, places, wait_until};
 use rustix::process::Signal;
 use std::{collections::BTreeSet, fs};
 
-/// A user, who has told the command of servers; or has none, and locks on this machine.
-struct Place {
-    user: User,
-    servers: Option<ServerSet>,
+/// A job that tells its slot, and ends with its input.
+fn begin(place: &Place, flags: &[&str]) -> (Running, u32) {
+    let script = "echo $LEASEHOLD_SLOT; read line; true";
+    let words = [&["run"], flags, &["gpu", "--", "sh", "-c", script]].concat();
+    let mut job = place.run(&words).keeping_stdin();
+    let slot = job.line();
+    let slot = slot.parse().unwrap_or_else(|_| panic!("no slot: {slot:?}"));
+    (job, slot)
 }
 
-impl Place {
-    fn on_servers(count: usize) -> Self {
-        require_server();
-        let servers = ServerSet::start(count).expect("they start");
-        Self {
-            user: User::new(),
-            servers: Some(servers),
-        }
-    }
-
-    fn local() -> Self {
-        Self {
-            user: User::new(),
-            servers: None,
-        }
-    }
-
-    fn run(&self, words: &[&str]) -> Test {
-        let run = self.user.run(words);
-        match &self.servers {
-            Some(servers) => run.env("LEASEHOLD_NODES", servers.nodes()),
-            None => run.env(
-                "LEASEHOLD_NODES",
-                format!("file://{}", self.user.path("locks")),
-            ),
-        }
-    }
-
-    fn end(&self, words: &[&str]) -> Seen {
-        self.run(words).end()
-    }
-
-    /// A job that tells its slot, and ends with its input.
-    fn job(&self, flags: &[&str]) -> (Running, u32) {
-        let script = "echo $LEASEHOLD_SLOT; read line; true";
-        let words = [&["run"], flags, &["gpu", "--", "sh", "-c", script]].concat();
-        let mut job = self.run(&words).keeping_stdin();
-        let slot = job.line();
-        let slot = slot.parse().unwrap_or_else(|_| panic!("no slot: {slot:?}"));
-        (job, slot)
-    }
-
-    /// Two jobs of two permits.
-    fn two(&self) -> [Running; 2] {
-        let [(one, first), (other, second)] = [0, 1].map(|_| self.job(&["--permits", "2"]));
-        assert_eq!(BTreeSet::from([first, second]), BTreeSet::from([0, 1]));
-        [one, other]
-    }
-
-    /// Whether somebody gets it now.
-    #[track_caller]
-    fn gets(&self, flags: &[&str]) -> bool {
-        let words = [&["run", "-n"], flags, &["gpu", "--", "true"]].concat();
-        let seen = self.end(&words);
-        assert!([0, 121].contains(&seen.code), "{seen:?}");
-        seen.code == 0
-    }
+/// Two jobs of two permits.
+fn two(place: &Place) -> [Running; 2] {
+    let [(one, first), (other, second)] = [0, 1].map(|_| begin(place, &["--permits", "2"]));
+    assert_eq!(BTreeSet::from([first, second]), BTreeSet::from([0, 1]));
+    [one, other]
 }
 
-fn places() -> [Place; 3] {
-    [Place::on_servers(1), Place::on_servers(3), Place::local()]
+/// Whether somebody gets it now.
+#[track_caller]
+fn gets(place: &Place, flags: &[&str]) -> bool {
+    place.gets(&[flags, &["gpu"]].concat())
 }
 
 #[track_caller]
@@ -115,7 +68,7 @@ fn no_more_jobs_run_at_once_than_there_are_permits() {
     crowd(&Place::local(), &[], |_| ());
     for flags in [&[][..], &["--fair"]] {
         crowd(&Place::on_servers(5), flags, |place| {
-            let servers = place.servers.as_ref().expect("it has some");
+            let servers = place.servers();
             servers[0].kill().expect("it runs");
         });
     }
@@ -124,7 +77,7 @@ fn no_more_jobs_run_at_once_than_there_are_permits() {
 #[test]
 fn all_that_are_taken_are_waited_for_or_refused() {
     for place in places() {
-        let [one, other] = place.two();
+        let [one, other] = two(&place);
         let told = "all 2 permits are taken, the next for at most ";
         let refused = place.end(&["run", "-n", "--permits", "2", "gpu", "--", "true"]);
         refused.assert_says(121, &["leasehold: cannot lock \"gpu\": ", told]);
@@ -151,7 +104,7 @@ fn all_that_are_taken_are_waited_for_or_refused() {
 #[test]
 fn another_number_is_a_mistake_that_is_told_at_once() {
     for place in places() {
-        let (job, _) = place.job(&["--permits", "4"]);
+        let (job, _) = begin(&place, &["--permits", "4"]);
         for flags in [&["-n"][..], &["-w", "1h"], &[], &["--fair"]] {
             let words = [&["run"], flags, &["--permits", "8", "gpu", "--", "true"]].concat();
             let says = [
@@ -160,7 +113,7 @@ fn another_number_is_a_mistake_that_is_told_at_once() {
             ];
             place.end(&words).assert_says(2, &says);
         }
-        assert!(place.gets(&["--permits", "4"]));
+        assert!(gets(&place, &["--permits", "4"]));
         end(job);
         wait_until(|| {
             place
@@ -174,11 +127,11 @@ fn another_number_is_a_mistake_that_is_told_at_once() {
 #[test]
 fn who_wants_all_of_it_waits_for_every_permit_and_is_told_of_them() {
     for place in places() {
-        let [one, other] = place.two();
+        let [one, other] = two(&place);
         let told = "leasehold: cannot lock \"gpu\": all 2 permits are taken, the last for at most ";
         let refused = place.end(&["run", "-n", "gpu", "--", "true"]);
         refused.assert_says(121, &[told]);
-        assert!(!place.gets(&["--shared"]));
+        assert!(!gets(&place, &["--shared"]));
         for flags in [&["-v"][..], &["-v", "--fair"]] {
             let words = [&["run", "-w", "500ms"], flags, &["gpu", "--", "true"]].concat();
             let told = "all 2 permits are taken, the last for at most ";
@@ -187,21 +140,21 @@ fn who_wants_all_of_it_waits_for_every_permit_and_is_told_of_them() {
                 .assert_says(124, &["leasehold: waiting ", told]);
         }
         end(one);
-        assert!(!place.gets(&[]));
+        assert!(!gets(&place, &[]));
         end(other);
-        assert!(place.gets(&[]));
+        assert!(gets(&place, &[]));
     }
 }
 
 #[test]
 fn a_permit_of_a_process_that_was_killed_is_free_again() {
     let place = Place::local();
-    let (job, slot) = place.job(&["--permits", "1"]);
+    let (job, slot) = begin(&place, &["--permits", "1"]);
     assert_eq!(slot, 0);
     job.signal(Signal::KILL);
-    wait_until(|| place.gets(&["--permits", "1"]));
+    wait_until(|| gets(&place, &["--permits", "1"]));
     let place = Place::on_servers(3);
-    let (job, _) = place.job(&["--permits", "1", "--ttl", "2s"]);
+    let (job, _) = begin(&place, &["--permits", "1", "--ttl", "2s"]);
     job.signal(Signal::KILL);
     let words = ["run", "-w", "1m", "--permits", "1", "gpu", "--", "true"];
     assert_eq!(place.end(&words).code, 0);
@@ -225,7 +178,7 @@ fn a_command_whose_permit_is_lost_is_ended() {
     ];
     let mut run = place.run(&words).start();
     let group = run.pid();
-    for server in place.servers.as_ref().expect("it has some").iter() {
+    for server in place.servers().iter() {
         server.command(&["DEL", "gpu"]).expect("it answers");
     }
     wait_until(|| !lives(group));
@@ -257,7 +210,7 @@ fn scripts_acquire_a_permit_extend_it_and_release_it_by_its_owner() {
         (told[1].1.clone(), told[4].1.clone())
     });
     assert_ne!(one.1, other.1);
-    assert!(!place.gets(&["--permits", "2"]));
+    assert!(!gets(&place, &["--permits", "2"]));
     let extend = ["extend", "--ttl", "30s", "--owner", &one.0, "gpu"];
     let told = lines(&place.end(&extend));
     assert_eq!(told.last(), Some(&("LEASEHOLD_SLOT".to_owned(), one.1)));
@@ -274,7 +227,7 @@ fn scripts_acquire_a_permit_extend_it_and_release_it_by_its_owner() {
         place.end(&release).assert(0, "", "");
         let says = ["cannot release \"gpu\": no lock of this owner is there"];
         place.end(&release).assert_says(123, &says);
-        assert!(place.gets(&["--permits", "2"]));
+        assert!(gets(&place, &["--permits", "2"]));
     }
     let json = place.end(&["acquire", "--json", "--permits", "1", "gpu"]);
     let told = "\",\"slot\":0,\"permits\":1,\"fencing_token\":";
@@ -332,7 +285,7 @@ fn who_waits_for_a_permit_without_taking_it_is_told_when_one_can_be_had() {
     for place in places() {
         let wait = ["wait", "--wait", "1m", "--permits", "2", "gpu"];
         place.end(&wait).assert(0, "", "");
-        let [one, other] = place.two();
+        let [one, other] = two(&place);
         let seen = place.end(&["wait", "--wait", "100ms", "--permits", "2", "gpu"]);
         let told = "leasehold: after 100 ms, \"gpu\": all 2 permits are still taken";
         seen.assert_says(124, &[told]);
@@ -389,7 +342,7 @@ fn an_operator_takes_one_permit_away_by_its_owner_or_all() {
         2,
         "{seen:?}"
     );
-    assert!(place.gets(&[]));
+    assert!(gets(&place, &[]));
 }
 
 #[test]

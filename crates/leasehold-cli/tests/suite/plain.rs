@@ -1,79 +1,62 @@
 //! Plain locks: on Redis Clusters, which have no others, and beside locks with fencing tokens.
 
-use crate::support::{Running, Seen, Test, User};
+use crate::support::{Place, Running, User};
 use leasehold_servers::{RedisCluster, ServerSet, require_server};
 
-/// Nodes, and who uses them.
-struct Place {
-    user: User,
-    nodes: String,
+fn place(nodes: String) -> Place {
+    Place::on(User::new(), nodes)
 }
 
-impl Place {
-    fn new(nodes: String) -> Self {
-        let user = User::new();
-        Self { user, nodes }
-    }
-
-    fn test(&self, words: &[&str]) -> Test {
-        self.user.run(words).env("LEASEHOLD_NODES", &self.nodes)
-    }
-
-    fn run(&self, words: &[&str]) -> Seen {
-        self.test(words).end()
-    }
-
-    /// Holds the lock `r`, as soon as it has told so.
-    fn hold(&self, flags: &[&str]) -> (Running, String) {
-        let mut hold = self.test(&[&["hold", "r"], flags].concat()).keeping_stdin();
-        let lines: Vec<_> = (0..4).map(|_| hold.line()).collect();
-        (hold, lines.join("\n"))
-    }
+/// Holds the lock `r`, as soon as it has told so.
+fn hold(place: &Place, flags: &[&str]) -> (Running, String) {
+    let mut hold = place.run(&[&["hold", "r"], flags].concat()).keeping_stdin();
+    let lines: Vec<_> = (0..4).map(|_| hold.line()).collect();
+    (hold, lines.join("\n"))
 }
 
 #[test]
 fn a_command_runs_under_a_plain_lock_on_a_cluster() {
     require_server();
     let cluster = RedisCluster::start(3, 0).expect("it starts");
-    let place = Place::new(cluster.url());
+    let place = place(cluster.url());
     let told = "echo $LEASEHOLD_RESOURCE ${LEASEHOLD_FENCING_TOKEN-none}";
     let run = ["run", "--plain", "-v", "r", "--", "sh", "-c", told];
-    let seen = place.run(&run);
+    let seen = place.end(&run);
     assert_eq!((seen.code, &*seen.stdout), (0, "r none\n"), "{seen:?}");
     seen.assert_says(0, &["locked \"r\" after ", ": no token, valid for "]);
-    assert!(place.run(&["status", "r"]).stdout.contains("\"r\" is free"));
-    assert_eq!(place.run(&["wait", "r"]).code, 0);
-    let seen = place.run(&["list"]);
+    assert!(place.end(&["status", "r"]).stdout.contains("\"r\" is free"));
+    assert_eq!(place.end(&["wait", "r"]).code, 0);
+    let seen = place.end(&["list"]);
     seen.assert(0, "", "leasehold: nothing is locked\n");
 
-    let (hold, lines) = place.hold(&["--plain"]);
+    let (hold, lines) = hold(&place, &["--plain"]);
     assert!(
         lines.contains("\nunset LEASEHOLD_FENCING_TOKEN\n"),
         "{lines}"
     );
-    let seen = place.run(&["run", "--plain", "-n", "r", "--", "true"]);
+    let seen = place.end(&["run", "--plain", "-n", "r", "--", "true"]);
     seen.assert_says(121, &["cannot lock \"r\": held by pid "]);
-    let seen = place.run(&["run", "--plain", "-w", "300ms", "r", "--", "true"]);
+    let seen = place.end(&["run", "--plain", "-w", "300ms", "r", "--", "true"]);
     seen.assert_says(124, &["\"r\": still held after 300 ms by pid "]);
-    let seen = place.run(&["status", "r"]);
+    let seen = place.end(&["status", "r"]);
     assert!(seen.stdout.contains("held by"), "{seen:?}");
     place
-        .run(&["wait", "--wait", "300ms", "r"])
+        .end(&["wait", "--wait", "300ms", "r"])
         .assert_says(124, &["\"r\" is still held by "]);
-    let seen = place.run(&["list"]);
+    let seen = place.end(&["list"]);
     assert!(
         seen.stdout.lines().any(|line| line.starts_with("r  ")),
         "{seen:?}"
     );
-    let seen = place.run(&["force-release", "--yes", "r"]);
+    let seen = place.end(&["force-release", "--yes", "r"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     hold.end().assert_says(123, &["lost the lock \"r\""]);
 }
 
 #[test]
 fn a_cluster_that_nobody_keeps_is_told_with_the_command_that_looks_closer() {
-    let place = Place::new("redis+cluster://127.0.0.1:1".to_owned());
-    let seen = place.run(&["run", "--plain", "-n", "r", "--", "true"]);
+    let place = place("redis+cluster://127.0.0.1:1".to_owned());
+    let seen = place.end(&["run", "--plain", "-n", "r", "--", "true"]);
     let hint = "hint: `redis-cli --cluster check";
     seen.assert_says(122, &["cluster@127.0.0.1:1", hint]);
 }
@@ -82,22 +65,22 @@ fn a_cluster_that_nobody_keeps_is_told_with_the_command_that_looks_closer() {
 fn plain_locks_and_fenced_ones_exclude_each_other() {
     require_server();
     let servers = ServerSet::start(3).expect("they start");
-    let place = Place::new(servers.nodes());
+    let place = place(servers.nodes());
     for (ours, theirs) in [(&["--plain"][..], &[][..]), (&[], &["--plain"])] {
-        let (mut hold, _) = place.hold(ours);
+        let (mut hold, _) = hold(&place, ours);
         let words = [&["run", "-n", "r"], theirs, &["--", "true"]].concat();
         place
-            .run(&words)
+            .end(&words)
             .assert_says(121, &["cannot lock \"r\": held by pid "]);
         hold.close_stdin();
         assert_eq!(hold.end().code, 0);
-        assert_eq!(place.run(&words).code, 0);
+        assert_eq!(place.end(&words).code, 0);
     }
 }
 
 #[test]
 fn a_plain_lock_has_no_parts_no_line_and_no_file() {
-    let place = Place::new("redis://127.0.0.1:1".to_owned());
+    let place = place("redis://127.0.0.1:1".to_owned());
     for flags in [
         &["--shared"][..],
         &["--permits", "2"],
@@ -105,7 +88,7 @@ fn a_plain_lock_has_no_parts_no_line_and_no_file() {
         &["--once-per", "1h"],
         &["--local"],
     ] {
-        let seen = place.run(&[&["run", "--plain"], flags, &["r", "--", "true"]].concat());
+        let seen = place.end(&[&["run", "--plain"], flags, &["r", "--", "true"]].concat());
         seen.assert_says(2, &["cannot be used with", "--plain"]);
     }
     let test = place.user.run(&["run", "--plain", "r", "--", "true"]);
@@ -123,8 +106,8 @@ fn a_plain_lock_has_no_parts_no_line_and_no_file() {
 fn doctor_and_watch_look_at_all_masters_of_a_cluster() {
     require_server();
     let cluster = RedisCluster::start(3, 0).expect("it starts");
-    let place = Place::new(cluster.url());
-    let seen = place.run(&["doctor"]);
+    let place = place(cluster.url());
+    let seen = place.end(&["doctor"]);
     assert_eq!(seen.code, 120, "{seen:?}");
     for told in [
         "a Redis Cluster of 3 masters; votes\n",
@@ -140,7 +123,7 @@ fn doctor_and_watch_look_at_all_masters_of_a_cluster() {
     cluster[0].command(&evicts).expect("it answers");
     let lacks = ["ACL", "SETUSER", "default", "-pexpire", "-asking"];
     cluster[1].command(&lacks).expect("it answers");
-    let seen = place.run(&["doctor"]);
+    let seen = place.end(&["doctor"]);
     assert_eq!(seen.code, 122, "{seen:?}");
     for told in [
         "its user lacks rights: +pexpire +asking\n",
@@ -156,7 +139,7 @@ fn doctor_and_watch_look_at_all_masters_of_a_cluster() {
 fn each_name_on_a_cluster_is_judged_by_the_master_that_keeps_it() {
     require_server();
     let cluster = RedisCluster::start(3, 0).expect("it starts");
-    let place = Place::new(cluster.url());
+    let place = place(cluster.url());
     cluster[1].pause().expect("it is ours");
     let names = ["a", "b", "c", "d", "foo"];
     let by_paused: Vec<_> = { names.iter() }
@@ -167,11 +150,11 @@ fn each_name_on_a_cluster_is_judged_by_the_master_that_keeps_it() {
         .collect();
     assert_eq!(by_paused.len(), 1, "{by_paused:?}");
     for name in names {
-        let seen = place.run(&["status", name]);
+        let seen = place.end(&["status", name]);
         let is_paused = by_paused.contains(&&name);
         assert_eq!(seen.code, if is_paused { 122 } else { 0 }, "{seen:?}");
     }
-    let seen = place.run(&["watch", "--once"]);
+    let seen = place.end(&["watch", "--once"]);
     assert_eq!(seen.code, 122, "{seen:?}");
     for told in [
         "  for some names\n",
@@ -180,7 +163,7 @@ fn each_name_on_a_cluster_is_judged_by_the_master_that_keeps_it() {
     ] {
         assert!(seen.stdout.contains(told), "{told}: {seen:?}");
     }
-    let seen = place.run(&["doctor", "--json"]);
+    let seen = place.end(&["doctor", "--json"]);
     for told in [
         "\"kind\":\"cluster\"",
         "\"votes\":false",
@@ -196,8 +179,8 @@ fn two_addresses_of_one_cluster_have_one_vote() {
     require_server();
     let cluster = RedisCluster::start(3, 0).expect("it starts");
     let address = |at: usize| format!("redis+cluster://127.0.0.1:{}", cluster[at].port());
-    let place = Place::new(format!("{},{}", address(0), address(1)));
-    let seen = place.run(&["doctor"]);
+    let place = place(format!("{},{}", address(0), address(1)));
+    let seen = place.end(&["doctor"]);
     assert_eq!(seen.code, 122, "{seen:?}");
     for told in [
         ": it is the same cluster\n",

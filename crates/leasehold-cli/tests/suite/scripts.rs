@@ -1,36 +1,8 @@
 //! The verbs for scripts: a lock that a process keeps for others, and one that no process keeps.
 
-use crate::support::{Seen, User, wait_until};
-use leasehold_servers::{Server, ServerSet, require_server};
+use crate::support::{Place, Seen, User, wait_until};
+use leasehold_servers::{Server, require_server};
 use rustix::process::Signal;
-
-/// Servers, and a user who has told the command of them.
-struct Site {
-    user: User,
-    servers: ServerSet,
-}
-
-impl Site {
-    fn new(count: usize) -> Self {
-        require_server();
-        let servers = ServerSet::start(count).expect("they start");
-        let user = User::new();
-        Self { user, servers }
-    }
-
-    fn end(&self, words: &[&str]) -> Seen {
-        let nodes = self.servers.nodes();
-        self.user.run(words).env("LEASEHOLD_NODES", nodes).end()
-    }
-
-    /// Whether somebody else gets the lock.
-    #[track_caller]
-    fn is_free(&self, resource: &str) -> bool {
-        let seen = self.end(&["run", "-n", resource, "--", "true"]);
-        assert!([0, 121].contains(&seen.code), "{seen:?}");
-        seen.code == 0
-    }
-}
 
 /// What the lines for the shell say of one variable.
 #[track_caller]
@@ -42,11 +14,11 @@ fn value<'a>(seen: &'a Seen, name: &str) -> &'a str {
 
 #[test]
 fn a_lock_whose_owner_nobody_can_read_is_given_back() {
-    let site = Site::new(3);
+    let site = Place::on_servers(3);
     let output = std::process::Command::new("sh")
         .args(["-c", "\"$0\" acquire --ttl 30s demo > /dev/full"])
         .arg(env!("CARGO_BIN_EXE_leasehold"))
-        .env("LEASEHOLD_NODES", site.servers.nodes())
+        .env("LEASEHOLD_NODES", site.servers().nodes())
         .env("LEASEHOLD_CONFIG", "")
         .env("LEASEHOLD_RESTART_GUARD", "off")
         .output()
@@ -54,12 +26,12 @@ fn a_lock_whose_owner_nobody_can_read_is_given_back() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{said}");
     assert!(said.contains("cannot print whose lock"), "{said}");
-    assert!(site.is_free("demo"));
+    assert!(site.gets(&["demo"]));
 }
 
 #[test]
 fn a_lock_that_no_process_keeps_is_extended_and_released_by_its_owner() {
-    let site = Site::new(3);
+    let site = Place::on_servers(3);
     let seen = site.end(&["acquire", "--ttl", "1s", "demo"]);
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
     assert_eq!(value(&seen, "LEASEHOLD_RESOURCE"), "demo");
@@ -82,23 +54,23 @@ fn a_lock_that_no_process_keeps_is_extended_and_released_by_its_owner() {
     assert_eq!(wait.code, 124, "{wait:?}");
     let released = site.end(&["release", "--owner", owner, "demo"]);
     released.assert(0, "", "");
-    assert!(site.is_free("demo"));
+    assert!(site.gets(&["demo"]));
 }
 
 #[test]
 fn a_lock_that_no_process_keeps_ends_with_its_ttl() {
-    let site = Site::new(1);
+    let site = Place::on_servers(1);
     let seen = site.end(&["acquire", "--ttl", "500ms", "demo"]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    assert!(!site.is_free("demo"));
-    wait_until(|| site.is_free("demo"));
+    assert!(!site.gets(&["demo"]));
+    wait_until(|| site.gets(&["demo"]));
     let owner = value(&seen, "LEASEHOLD_OWNER");
     let late = site.end(&["extend", "--owner", owner, "demo"]);
     late.assert_says(
         123,
         &["cannot extend the lock \"demo\": 1 of 1 nodes no longer have it"],
     );
-    assert!(site.is_free("demo"), "a late extension took it back");
+    assert!(site.gets(&["demo"]), "a late extension took it back");
     let late = site.end(&["release", "--owner", owner, "demo"]);
     late.assert_says(
         123,
@@ -108,7 +80,7 @@ fn a_lock_that_no_process_keeps_ends_with_its_ttl() {
 
 #[test]
 fn somebody_elses_lock_is_neither_extended_nor_released() {
-    let site = Site::new(3);
+    let site = Place::on_servers(3);
     let seen = site.end(&["acquire", "demo"]);
     let held = value(&seen, "LEASEHOLD_OWNER").replace("LEASEHOLD", "");
     let stranger = ["--owner", "somebody", "demo"];
@@ -120,29 +92,29 @@ fn somebody_elses_lock_is_neither_extended_nor_released() {
         "{\"resource\":\"demo\",\"owner\":\"somebody\",\"outcome\":\"taken\"}\n"
     );
     release.assert_says(123, &["cannot release \"demo\": it is held by pid "]);
-    assert!(!site.is_free("demo"));
+    assert!(!site.gets(&["demo"]));
     let own = site.end(&["release", "--owner", &held, "demo"]);
     assert_eq!(own.code, 0, "{own:?}");
 }
 
 #[test]
 fn nodes_that_are_not_there_leave_a_lock_as_it_was() {
-    let site = Site::new(3);
+    let site = Place::on_servers(3);
     let seen = site.end(&["acquire", "--ttl", "20s", "demo"]);
     let owner = value(&seen, "LEASEHOLD_OWNER");
     let act = |verb| site.end(&[verb, "--owner", owner, "demo"]);
     // All three have it, and not only those that were the first to answer.
-    site.servers[0].kill().expect("it runs");
+    site.servers()[0].kill().expect("it runs");
     let spare = act("extend");
     assert_eq!(spare.code, 0, "one of three is spare: {spare:?}");
-    site.servers[1].kill().expect("it runs");
+    site.servers()[1].kill().expect("it runs");
     act("extend").assert_says(122, &["no quorum: 2 of 3 nodes did not vote"]);
     act("release").assert_says(122, &["unknown whether the lock was released"]);
 }
 
 #[test]
 fn a_label_is_seen_by_who_is_refused_and_any_name_can_be_read_by_a_shell() {
-    let site = Site::new(1);
+    let site = Place::on_servers(1);
     let name = "it's $(false); a \"name\"";
     let seen = site.end(&["acquire", "--label", "nightly run", name]);
     // The shell itself reads it.
@@ -164,7 +136,7 @@ fn a_label_is_seen_by_who_is_refused_and_any_name_can_be_read_by_a_shell() {
 
 #[test]
 fn a_lock_for_programs_is_one_json_object() {
-    let site = Site::new(1);
+    let site = Place::on_servers(1);
     let seen = site.end(&["acquire", "--json", "a \"b\""]);
     let start = "{\"resource\":\"a \\\"b\\\"\",\"owner\":\"";
     let rest = seen.stdout.strip_prefix(start).expect(&seen.stdout);

@@ -1,72 +1,17 @@
 //! Several names that are locked together: all or none, on servers and on this machine alone.
 
-use crate::support::{Running, Seen, Test, User, lives, wait_until};
-use leasehold_servers::{HaProxy, Nutcracker, Server, ServerSet, require_server, skip};
+use crate::support::{Place, Running, Seen, User, lives, places, wait_until};
+use leasehold_servers::{HaProxy, Nutcracker, Server, require_server, skip};
 use rustix::process::Signal;
 use std::{fs, thread};
 
-/// A user, who has told the command of servers; or has none, and locks on this machine.
-struct Site {
-    user: User,
-    servers: Option<ServerSet>,
-}
-
-impl Site {
-    fn on_servers(count: usize) -> Self {
-        require_server();
-        let servers = ServerSet::start(count).expect("they start");
-        Self {
-            user: User::new(),
-            servers: Some(servers),
-        }
-    }
-
-    fn local() -> Self {
-        Self {
-            user: User::new(),
-            servers: None,
-        }
-    }
-
-    fn run(&self, words: &[&str]) -> Test {
-        let run = self.user.run(words);
-        match &self.servers {
-            Some(servers) => run.env("LEASEHOLD_NODES", servers.nodes()),
-            None => run.env(
-                "LEASEHOLD_NODES",
-                format!("file://{}", self.user.path("locks")),
-            ),
-        }
-    }
-
-    fn end(&self, words: &[&str]) -> Seen {
-        self.run(words).end()
-    }
-
-    /// Somebody who holds these names until their input ends.
-    fn hold(&self, names: &[&str]) -> Running {
-        let words = [&["hold"], names].concat();
-        let mut holder = self.run(&words).keeping_stdin();
-        let line = holder.line();
-        assert!(line.starts_with("LEASEHOLD_RESOURCE="), "{line}");
-        holder
-    }
-
-    /// Whether somebody else gets all of these names.
-    #[track_caller]
-    fn is_free(&self, names: &[&str]) -> bool {
-        let seen = self.end(&[&["run", "-n"], names, &["--", "true"]].concat());
-        assert!([0, 121].contains(&seen.code), "{seen:?}");
-        seen.code == 0
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.user.path(name)
-    }
-}
-
-fn places() -> [Site; 3] {
-    [Site::on_servers(1), Site::on_servers(3), Site::local()]
+/// Somebody who holds these names until their input ends.
+fn hold(place: &Place, names: &[&str]) -> Running {
+    let words = [&["hold"], names].concat();
+    let mut holder = place.run(&words).keeping_stdin();
+    let line = holder.line();
+    assert!(line.starts_with("LEASEHOLD_RESOURCE="), "{line}");
+    holder
 }
 
 /// What the lines for the shell say of one variable.
@@ -80,12 +25,12 @@ fn value<'a>(seen: &'a Seen, name: &str) -> &'a str {
 #[test]
 fn who_has_several_names_keeps_out_all_who_want_one_of_them() {
     for site in places() {
-        let mut holder = site.hold(&["b", "a"]);
+        let mut holder = hold(&site, &["b", "a"]);
         for names in [&["a"][..], &["b"], &["a", "b"], &["b", "c"]] {
-            assert!(!site.is_free(names), "{names:?}");
+            assert!(!site.gets(names), "{names:?}");
         }
         // Who was refused has left nothing, and who wants others is in nobody's way.
-        assert!(site.is_free(&["c", "d"]));
+        assert!(site.gets(&["c", "d"]));
         let refused = site.end(&["run", "-n", "c", "b", "--", "true"]);
         let which = "; of these names it has \"b\"\n";
         let told = "leasehold: cannot lock \"b\", \"c\": held by pid ";
@@ -101,16 +46,16 @@ fn who_has_several_names_keeps_out_all_who_want_one_of_them() {
         holder.close_stdin();
         let seen = holder.end();
         assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
-        assert!(site.is_free(&["a", "b"]));
+        assert!(site.gets(&["a", "b"]));
     }
 }
 
 #[test]
 fn who_has_one_name_keeps_out_all_who_want_it_among_others() {
     for site in places() {
-        let mut holder = site.hold(&["b"]);
-        assert!(!site.is_free(&["a", "b", "c"]));
-        assert!(site.is_free(&["a", "c"]), "something was left behind");
+        let mut holder = hold(&site, &["b"]);
+        assert!(!site.gets(&["a", "b", "c"]));
+        assert!(site.gets(&["a", "c"]), "something was left behind");
         // All or none: who waits for the rest has nothing.
         let waiting = site
             .run(&["run", "a", "b", "c", "--", "echo", "done"])
@@ -119,7 +64,7 @@ fn who_has_one_name_keeps_out_all_who_want_it_among_others() {
         let said = waiting.error_line();
         let told = "leasehold: waiting for \"a\", \"b\", \"c\": held by pid ";
         assert!(said.starts_with(told), "{said}");
-        assert!(site.is_free(&["a", "c"]), "a part is kept");
+        assert!(site.gets(&["a", "c"]), "a part is kept");
         holder.close_stdin();
         assert_eq!(waiting.line(), "done");
         assert_eq!(waiting.end().code, 0);
@@ -148,7 +93,7 @@ fn a_command_is_told_its_names_one_a_line() {
 
 #[test]
 fn a_name_that_is_said_twice_is_one_name() {
-    let site = Site::local();
+    let site = Place::local();
     let words = [
         "run",
         "-v",
@@ -165,21 +110,21 @@ fn a_name_that_is_said_twice_is_one_name() {
 
 #[test]
 fn overlapping_names_of_many_processes_end_and_count_exactly() {
-    for site in [Site::on_servers(1), Site::on_servers(3), Site::local()] {
+    for site in [Place::on_servers(1), Place::on_servers(3), Place::local()] {
         contend(&site, || {});
     }
 }
 
 #[test]
 fn one_of_five_servers_may_die_while_many_contend_for_several_names() {
-    let site = Site::on_servers(5);
-    let servers = site.servers.as_ref().expect("it has some");
+    let site = Place::on_servers(5);
+    let servers = site.servers();
     contend(&site, || servers[2].kill().expect("it runs"));
 }
 
 /// Each name has a counter that is read, and written a moment later. Six processes lock two or three names at a time, in
 /// every order, and a seventh one of them alone.
-fn contend(site: &Site, half_way: impl FnOnce()) {
+fn contend(site: &Place, half_way: impl FnOnce()) {
     const ROUNDS: usize = 6;
     let sets = ["a b", "b c", "c a", "c b a", "d a", "b d", "b"];
     for name in ["a", "b", "c", "d"] {
@@ -214,7 +159,7 @@ fn contend(site: &Site, half_way: impl FnOnce()) {
 
 #[test]
 fn what_a_shell_is_told_of_several_names_is_what_others_take() {
-    let site = Site::on_servers(3);
+    let site = Place::on_servers(3);
     let names = ["plain", "it's $(false)", "%s -n", "back\\slash"];
     let seen = site.end(&[&["acquire"], &names[..]].concat());
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
@@ -232,7 +177,7 @@ fn what_a_shell_is_told_of_several_names_is_what_others_take() {
         &["-c", script, env!("CARGO_BIN_EXE_leasehold"), &file],
         &[],
     );
-    let nodes = site.servers.as_ref().expect("it has some").nodes();
+    let nodes = site.servers().nodes();
     let extended = shell.env("LEASEHOLD_NODES", nodes).end();
     assert_eq!(extended.code, 0, "{extended:?}");
     let mut sorted = names;
@@ -246,18 +191,18 @@ fn what_a_shell_is_told_of_several_names_is_what_others_take() {
     );
     assert!(more > until + 10.0, "{until} {more}");
     for name in names {
-        assert!(!site.is_free(&[name]), "{name}");
+        assert!(!site.gets(&[name]), "{name}");
     }
     // As words, in another order.
     let owner = value(&seen, "LEASEHOLD_OWNER");
     let words = [&["release", "--owner", owner], &names[1..], &names[..1]].concat();
     site.end(&words).assert(0, "", "");
-    assert!(site.is_free(&names));
+    assert!(site.gets(&names));
 }
 
 #[test]
 fn a_program_is_told_several_names_as_one_text() {
-    let site = Site::on_servers(1);
+    let site = Place::on_servers(1);
     let seen = site.end(&["acquire", "--json", "b", "a"]);
     let start = "{\"resource\":\"a\\u000ab\",\"owner\":\"";
     let rest = seen.stdout.strip_prefix(start).expect(&seen.stdout);
@@ -269,7 +214,7 @@ fn a_program_is_told_several_names_as_one_text() {
 
 #[test]
 fn a_lock_without_one_of_its_names_is_neither_extended_nor_released_as_a_whole() {
-    let site = Site::on_servers(3);
+    let site = Place::on_servers(3);
     let seen = site.end(&["acquire", "a", "b"]);
     let owner = value(&seen, "LEASEHOLD_OWNER");
     let gone = site.end(&["force-release", "--yes", "b"]);
@@ -279,19 +224,19 @@ fn a_lock_without_one_of_its_names_is_neither_extended_nor_released_as_a_whole()
         123,
         &["cannot extend the lock \"a\", \"b\": ", "no longer have it"],
     );
-    assert!(site.is_free(&["b"]), "it was taken back");
+    assert!(site.gets(&["b"]), "it was taken back");
     let release = site.end(&["release", "--owner", owner, "b", "a"]);
     release.assert_says(
         123,
         &["cannot release \"a\", \"b\": no lock of this owner is there"],
     );
-    assert!(site.is_free(&["a", "b"]), "a rest is left");
+    assert!(site.gets(&["a", "b"]), "a rest is left");
 }
 
 #[test]
 fn each_name_is_shown_with_the_one_owner() {
-    for site in [Site::on_servers(3), Site::local()] {
-        let mut holder = site.hold(&["x/a", "x/b"]);
+    for site in [Place::on_servers(3), Place::local()] {
+        let mut holder = hold(&site, &["x/a", "x/b"]);
         let owner = holder.line();
         let owner = owner
             .strip_prefix("LEASEHOLD_OWNER=")
@@ -312,7 +257,7 @@ fn each_name_is_shown_with_the_one_owner() {
 
 #[test]
 fn a_command_whose_lock_loses_one_name_is_ended() {
-    let site = Site::on_servers(3);
+    let site = Place::on_servers(3);
     let script = "echo $$; exec sleep 30";
     let words = ["run", "--ttl", "2s", "a", "b", "--", "sh", "-c", script];
     let mut run = site.run(&words).start();
@@ -321,12 +266,12 @@ fn a_command_whose_lock_loses_one_name_is_ended() {
     wait_until(|| !lives(group));
     run.end()
         .assert_says(123, &["lost the lock \"a\", \"b\" while the command ran: "]);
-    assert!(site.is_free(&["a", "b"]));
+    assert!(site.gets(&["a", "b"]));
 }
 
 #[test]
 fn who_ends_the_command_of_a_killed_run_says_all_its_names() {
-    let site = Site::on_servers(1);
+    let site = Place::on_servers(1);
     let script = "echo $$; exec sleep 30";
     let words = ["run", "--ttl", "2s", "b", "a", "--", "sh", "-c", script];
     let mut run = site.run(&words).start();
@@ -339,13 +284,13 @@ fn who_ends_the_command_of_a_killed_run_says_all_its_names() {
         "{said}"
     );
     // Nobody was there to release it.
-    wait_until(|| site.is_free(&["a", "b"]));
+    wait_until(|| site.gets(&["a", "b"]));
 }
 
 #[test]
 fn a_command_that_asks_for_one_of_the_names_around_it_is_refused() {
-    for site in [Site::on_servers(1), Site::local()] {
-        let mut other = site.hold(&["a"]);
+    for site in [Place::on_servers(1), Place::local()] {
+        let mut other = hold(&site, &["a"]);
         let inner = env!("CARGO_BIN_EXE_leasehold");
         for asked in [&["b"][..], &["a", "b"], &["b", "z"]] {
             let words = [
@@ -369,8 +314,8 @@ fn a_command_that_asks_for_one_of_the_names_around_it_is_refused() {
 
 #[test]
 fn other_data_under_one_of_the_names_is_no_lock() {
-    let site = Site::on_servers(1);
-    let servers = site.servers.as_ref().expect("it has some");
+    let site = Place::on_servers(1);
+    let servers = site.servers();
     let mut connection = servers[0].connect().expect("it runs");
     connection
         .command(&["HSET", "b", "field", "value"])
@@ -379,7 +324,7 @@ fn other_data_under_one_of_the_names_is_no_lock() {
         let seen = site.end(&[flags, &["a", "b", "--", "true"]].concat());
         seen.assert_says(2, &["\"b\" is a hash, not a lock"]);
     }
-    assert!(site.is_free(&["a"]));
+    assert!(site.gets(&["a"]));
 }
 
 #[test]

@@ -1,66 +1,20 @@
 //! A lock that many share, or one has alone: as with `flock -s`.
 
-use crate::support::{Running, Seen, Test, User, lives, wait_until};
-use leasehold_servers::{ServerSet, require_server};
+use crate::support::{Place, Running, Seen, lives, places, wait_until};
+
 use rustix::process::Signal;
 
-/// A user, who has told the command of servers; or has none, and locks on this machine.
-struct Place {
-    user: User,
-    servers: Option<ServerSet>,
+/// Whether somebody gets it now.
+#[track_caller]
+fn gets(place: &Place, flags: &[&str]) -> bool {
+    place.gets(&[flags, &["doc"]].concat())
 }
 
-impl Place {
-    fn on_servers(count: usize) -> Self {
-        require_server();
-        let servers = ServerSet::start(count).expect("they start");
-        Self {
-            user: User::new(),
-            servers: Some(servers),
-        }
-    }
-
-    fn local() -> Self {
-        Self {
-            user: User::new(),
-            servers: None,
-        }
-    }
-
-    fn run(&self, words: &[&str]) -> Test {
-        let run = self.user.run(words);
-        match &self.servers {
-            Some(servers) => run.env("LEASEHOLD_NODES", servers.nodes()),
-            None => run.env(
-                "LEASEHOLD_NODES",
-                format!("file://{}", self.user.path("locks")),
-            ),
-        }
-    }
-
-    fn end(&self, words: &[&str]) -> Seen {
-        self.run(words).end()
-    }
-
-    /// Whether somebody gets it now.
-    #[track_caller]
-    fn gets(&self, flags: &[&str]) -> bool {
-        let words = [&["run", "-n"], flags, &["doc", "--", "true"]].concat();
-        let seen = self.end(&words);
-        assert!([0, 121].contains(&seen.code), "{seen:?}");
-        seen.code == 0
-    }
-
-    /// Somebody who shares it until their input ends.
-    fn hold(&self) -> Running {
-        let mut holder = self.run(&["hold", "--shared", "doc"]).keeping_stdin();
-        assert_eq!(holder.line(), "LEASEHOLD_RESOURCE=doc");
-        holder
-    }
-}
-
-fn places() -> [Place; 3] {
-    [Place::on_servers(1), Place::on_servers(3), Place::local()]
+/// Somebody who shares it until their input ends.
+fn hold(place: &Place) -> Running {
+    let mut holder = place.run(&["hold", "--shared", "doc"]).keeping_stdin();
+    assert_eq!(holder.line(), "LEASEHOLD_RESOURCE=doc");
+    holder
 }
 
 #[test]
@@ -72,7 +26,7 @@ fn two_share_it_at_once_and_one_who_wants_it_alone_waits_for_both() {
         for reader in &mut readers {
             assert_eq!(reader.line(), "in");
         }
-        assert!(place.gets(&["-s"]) && !place.gets(&[]));
+        assert!(gets(&place, &["-s"]) && !gets(&place, &[]));
         let mut writer = place
             .run(&["run", "--fair", "doc", "--", "echo", "alone"])
             .start();
@@ -80,15 +34,15 @@ fn two_share_it_at_once_and_one_who_wants_it_alone_waits_for_both() {
         let told = "leasehold: waiting in line for \"doc\": held elsewhere, by readers or another program, for at most ";
         assert!(said.starts_with(told), "{said}");
         // It stands in line, so nobody reads before it any more.
-        wait_until(|| !place.gets(&["--shared"]));
+        wait_until(|| !gets(&place, &["--shared"]));
         let [mut one, mut other] = readers;
         one.close_stdin();
         assert_eq!((one.line().as_str(), one.end().code), ("out", 0));
-        assert!(!place.gets(&[]));
+        assert!(!gets(&place, &[]));
         other.close_stdin();
         assert_eq!((other.line().as_str(), other.end().code), ("out", 0));
         assert_eq!((writer.line().as_str(), writer.end().code), ("alone", 0));
-        assert!(place.gets(&["--shared"]) && place.gets(&[]));
+        assert!(gets(&place, &["--shared"]) && gets(&place, &[]));
     }
 }
 
@@ -119,7 +73,7 @@ fn who_shares_it_waits_for_the_one_who_has_it_alone() {
 #[test]
 fn one_who_is_refused_is_told_that_it_is_shared_and_for_how_long() {
     for place in places() {
-        let mut holder = place.hold();
+        let mut holder = hold(&place);
         let told = "held elsewhere, by readers or another program, for at most ";
         let refused = place.end(&["run", "-n", "doc", "--", "true"]);
         refused.assert_says(121, &["leasehold: cannot lock \"doc\": ", told]);
@@ -172,7 +126,7 @@ fn scripts_share_it_extend_it_and_release_it() {
         owner(&place.end(&[&extend[..], &["--shared"]].concat())),
         one
     );
-    assert!(!place.gets(&[]));
+    assert!(!gets(&place, &[]));
     for (owner, is_left) in [(&one, true), (&other, false)] {
         let release = ["release", "--json", "-s", "--owner", owner, "doc"];
         let said =
@@ -183,7 +137,7 @@ fn scripts_share_it_extend_it_and_release_it() {
             123,
             &["cannot release \"doc\": no lock of this owner is there"],
         );
-        assert_eq!(place.gets(&[]), !is_left);
+        assert_eq!(gets(&place, &[]), !is_left);
     }
     let json = place.end(&["acquire", "--json", "--shared", "doc"]);
     assert!(
@@ -202,7 +156,7 @@ fn a_command_whose_share_is_lost_is_ended() {
     ];
     let mut run = place.run(&words).start();
     let group = run.pid();
-    for server in place.servers.as_ref().expect("it has some").iter() {
+    for server in place.servers().iter() {
         let mut connection = server.connect().expect("it runs");
         connection.command(&["DEL", "doc"]).expect("it answers");
     }
@@ -214,10 +168,10 @@ fn a_command_whose_share_is_lost_is_ended() {
 #[test]
 fn on_this_machine_a_killed_process_shares_nothing() {
     let place = Place::local();
-    let holder = place.hold();
-    assert!(!place.gets(&[]));
+    let holder = hold(&place);
+    assert!(!gets(&place, &[]));
     holder.signal(Signal::KILL);
-    wait_until(|| place.gets(&[]));
+    wait_until(|| gets(&place, &[]));
 }
 
 #[test]
@@ -267,7 +221,7 @@ fn what_cannot_be_shared_is_told() {
 #[test]
 fn a_sorted_set_of_another_program_is_no_lock() {
     let place = Place::on_servers(1);
-    let servers = place.servers.as_ref().expect("it has some");
+    let servers = place.servers();
     let mut connection = servers[0].connect().expect("it runs");
     for end in ["-1", "60000"] {
         for words in [&["ZADD", "doc", "1", "theirs"][..], &["PERSIST", "doc"]] {
@@ -287,7 +241,7 @@ fn a_sorted_set_of_another_program_is_no_lock() {
 #[test]
 fn those_who_look_are_told_that_it_is_there() {
     for place in places() {
-        let mut holder = place.hold();
+        let mut holder = hold(&place);
         // A file tells who it is.
         let told = match place.servers {
             Some(_) => "readers",

@@ -1,8 +1,10 @@
 //! Runs of the command.
 
+mod place;
 #[cfg(target_os = "linux")]
 mod terminal;
 
+pub(crate) use place::{Place, places};
 #[cfg(target_os = "linux")]
 pub(crate) use terminal::Terminal;
 
