@@ -1,7 +1,7 @@
 //! `cargo xtask nightly`: everything that there is to check and to measure, and one page about it.
 //!
 //! It takes longer than a night. So it is cut into steps, of which each night does some, and what a step came to is kept below the
-//! target folder until the commit is another. The page tells of each step, also of those that were not done.
+//! target folder until something else than a document has changed. The page tells of each step, also of those that were not done.
 
 mod page;
 
@@ -13,8 +13,9 @@ use crate::{
 use page::{Outcome, Page, Seen};
 use std::{
     fs::{self, File},
+    io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::{Command, ExitCode, Stdio},
     time::Duration,
 };
 
@@ -39,6 +40,17 @@ const fn step(name: &'static str, minutes: u32, command: &'static [&'static str]
     }
 }
 
+/// An eighth of the scenarios.
+macro_rules! simulator {
+    ($part:literal) => {
+        step(
+            concat!("simulator ", $part),
+            70,
+            &["xtask", "sim", "--seeds", "20000", "--part", $part],
+        )
+    };
+}
+
 /// In the order in which they are done: what finds most in the least time comes first.
 static STEPS: &[Step] = &[
     step("test", 20, &["xtask", "test"]),
@@ -59,11 +71,14 @@ static STEPS: &[Step] = &[
     step("interop", 45, &["xtask", "interop"]),
     step("compare-commands", 20, &["xtask", "compare-commands"]),
     step("bench", 40, &["xtask", "bench"]),
-    step(
-        "simulator",
-        220,
-        &["xtask", "sim", "--seeds", "20000", "--scenario", "all"],
-    ),
+    simulator!("1/8"),
+    simulator!("2/8"),
+    simulator!("3/8"),
+    simulator!("4/8"),
+    simulator!("5/8"),
+    simulator!("6/8"),
+    simulator!("7/8"),
+    simulator!("8/8"),
     step("mutants S1", 40, &["xtask", "mutants", "S1"]),
     step("mutants S2", 20, &["xtask", "mutants", "S2"]),
     step("mutants S3", 90, &["xtask", "mutants", "S3"]),
@@ -161,12 +176,12 @@ fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
     }
     let commit = git(root, &["rev-parse", "--short=12", "HEAD"])?;
     let date = git(root, &["log", "-1", "--format=%cs"])?;
-    let folder = target_folder(root).join("nightly").join(&commit);
+    let folder = target_folder(root).join("nightly").join(code(root)?);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut are_good = true;
     for step in steps {
         println!("[{}] cargo {}", step.name, step.command.join(" "));
-        let seen = carry_out(root, &folder, step)?;
+        let seen = carry_out(root, &folder, step, &commit)?;
         println!("{seen}");
         are_good &= seen.outcome != Outcome::Failed;
         let note = folder.join(format!("{}.seen", file_name(step)));
@@ -190,17 +205,15 @@ fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
     Ok(are_good)
 }
 
-fn carry_out(root: &Path, folder: &Path, step: &Step) -> Result<Seen, String> {
+fn carry_out(root: &Path, folder: &Path, step: &Step, commit: &str) -> Result<Seen, String> {
     if let Some(question) = step.needs {
         let asked = Command::new(env!("CARGO"))
             .current_dir(root)
             .args(question)
             .output();
         if !asked.is_ok_and(|asked| asked.status.success()) {
-            return Ok(Seen::skipped(&format!(
-                "`cargo {}` is not installed",
-                question[0]
-            )));
+            let why = format!("`cargo {}` is not installed", question[0]);
+            return Ok(Seen::skipped(commit, &why));
         }
     }
     let log = folder.join(format!("{}.log", file_name(step)));
@@ -219,18 +232,41 @@ fn carry_out(root: &Path, folder: &Path, step: &Step) -> Result<Seen, String> {
             End::Own(_) | End::OutOfTime => Outcome::Failed,
         },
         took: begun.elapsed(),
+        commit: commit.to_owned(),
         said: page::last_line(&String::from_utf8_lossy(&said)),
     })
 }
 
-/// What the step came to on this commit, in this night or an earlier one.
+/// A name for all that is committed and no document.
+fn code(root: &Path) -> Result<String, String> {
+    let files = git(root, &["ls-tree", "-r", "HEAD"])?;
+    let is_code = |line: &&str| !line.contains("\tdocs/") && !line.ends_with(".md");
+    let files: String = files.lines().filter(is_code).collect();
+    let mut hasher = Command::new("git");
+    let hasher = hasher.current_dir(root).args(["hash-object", "--stdin"]);
+    let mut hasher = hasher
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("git cannot be run: {error}"))?;
+    if let Some(mut input) = hasher.stdin.take() {
+        input
+            .write_all(files.as_bytes())
+            .map_err(|error| format!("git hash-object: {error}"))?;
+    }
+    let told = hasher.wait_with_output();
+    let told = told.map_err(|error| format!("git hash-object: {error}"))?;
+    Ok(String::from_utf8_lossy(&told.stdout).trim().to_owned())
+}
+
+/// What the step came to on this code, in this night or an earlier one.
 fn noted(folder: &Path, step: &Step) -> Option<Seen> {
     let note: PathBuf = folder.join(format!("{}.seen", file_name(step)));
     Seen::of_line(&fs::read_to_string(note).ok()?)
 }
 
 fn file_name(step: &Step) -> String {
-    step.name.replace(' ', "-")
+    step.name.replace([' ', '/'], "-")
 }
 
 fn git(root: &Path, words: &[&str]) -> Result<String, String> {
@@ -247,7 +283,7 @@ const USAGE: &str = "\
 usage: cargo xtask nightly [--night K/N | --only STEP,… | --list]
 
 Runs everything, and writes what came of it into docs/NIGHTLY.md: all steps, those of the Kth of N nights, or those that are named.
-What was done on the same commit before stays on the page.";
+What was done before stays on the page as long as only documents have changed since.";
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use crate::{check::Property, scenario::Scenario};
 
 pub(crate) const USAGE: &str = "\
 usage: leasehold-sim --seed N --scenario NAME [--only PROPERTY] [--trace]
-       leasehold-sim --seeds COUNT [--lua-seeds COUNT] [--from N] [--scenario NAME|all] [--only PROPERTY]
+       leasehold-sim --seeds COUNT [--lua-seeds COUNT] [--from N] [--scenario NAME|all] [--part K/N] [--only PROPERTY]
        leasehold-sim --list
 properties: exclusion, validity, leftovers, loss, tokens, store, guard, progress, waiting, order";
 
@@ -34,6 +34,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
     let (mut list, mut trace) = (false, false);
     let (mut seed, mut count, mut lua, mut from, mut only) = (None, None, None, 0, None);
     let mut scenarios: Vec<_> = Scenario::all().collect();
+    let mut part = (1, 1);
     let mut args = args;
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -45,6 +46,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
             "--lua-seeds" => lua = Some(number(&arg, args.next())?),
             "--from" => from = number(&arg, args.next())?,
             "--only" => only = Some(property(args.next().as_deref())?),
+            "--part" => part = part_of(args.next().as_deref())?,
             "--scenario" => scenarios = choose(args.next().as_deref())?,
             _ => return Err(format!("unknown argument `{arg}`")),
         }
@@ -52,6 +54,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, Strin
     if lua.is_some() && count.is_none() {
         return Err("`--lua-seeds` goes with `--seeds`".to_owned());
     }
+    let (first, every) = part;
+    let scenarios = scenarios.into_iter().skip(first - 1).step_by(every);
+    let scenarios: Vec<_> = scenarios.collect();
     match (list, seed, count) {
         (true, None, None) => Ok(Command::List),
         (false, Some(seed), None) => match scenarios[..] {
@@ -91,6 +96,16 @@ fn property(name: Option<&str>) -> Result<Property, String> {
         .ok_or_else(|| "`--only` needs a property".to_owned())
 }
 
+/// `2/3`: of three parts, each of which has every third of the scenarios, the second.
+fn part_of(text: Option<&str>) -> Result<(usize, usize), String> {
+    let read = || {
+        let (number, count) = text?.split_once('/')?;
+        let (number, count): (usize, usize) = (number.parse().ok()?, count.parse().ok()?);
+        (1..=count).contains(&number).then_some((number, count))
+    };
+    read().ok_or_else(|| "`--part` needs a part: `2/3` is the second of three".to_owned())
+}
+
 fn choose(name: Option<&str>) -> Result<Vec<&'static Scenario>, String> {
     match name {
         None => Err("`--scenario` needs a name".to_owned()),
@@ -108,6 +123,28 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Command, String> {
         parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn parts_have_each_scenario_once() {
+        let of_part = |part: u8| match parsed(&format!("--seeds 1 --part {part}/3")) {
+            Ok(Command::Many { scenarios, .. }) => scenarios,
+            other => panic!("{other:?}"),
+        };
+        let mut names: Vec<_> = { [1, 2, 3].into_iter() }
+            .flat_map(of_part)
+            .map(|scenario| scenario.name)
+            .collect();
+        let mut all: Vec<_> = Scenario::all().map(|scenario| scenario.name).collect();
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all);
+        for wrong in ["0/3", "4/3", "1", "a/2", "1/0"] {
+            assert!(
+                parsed(&format!("--seeds 1 --part {wrong}")).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

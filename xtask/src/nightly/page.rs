@@ -15,15 +15,18 @@ pub(super) enum Outcome {
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
     pub(super) took: Duration,
+    /// On which it was done.
+    pub(super) commit: String,
     /// The last that it said, or why it was skipped.
     pub(super) said: String,
 }
 
 impl Seen {
-    pub(super) fn skipped(why: &str) -> Self {
+    pub(super) fn skipped(commit: &str, why: &str) -> Self {
         Self {
             outcome: Outcome::Skipped,
             took: Duration::ZERO,
+            commit: commit.to_owned(),
             said: why.to_owned(),
         }
     }
@@ -31,21 +34,23 @@ impl Seen {
     /// In a line, to be read back.
     pub(super) fn to_line(&self) -> String {
         format!(
-            "{} {} {}\n",
+            "{} {} {} {}\n",
             self.outcome.word(),
             self.took.as_millis(),
+            self.commit,
             self.said
         )
     }
 
     /// None if it was not written by [`to_line`](Self::to_line).
     pub(super) fn of_line(line: &str) -> Option<Self> {
-        let mut words = line.trim_end().splitn(3, ' ');
+        let mut words = line.trim_end().splitn(4, ' ');
         let outcome = words.next()?;
         let all = [Outcome::Good, Outcome::Failed, Outcome::Skipped];
         Some(Self {
             outcome: all.into_iter().find(|other| other.word() == outcome)?,
             took: Duration::from_millis(words.next()?.parse().ok()?),
+            commit: words.next()?.to_owned(),
             said: words.next().unwrap_or_default().to_owned(),
         })
     }
@@ -93,7 +98,8 @@ impl fmt::Display for Page {
         writeln!(
             out,
             "# The last nights\n\nWritten by `cargo xtask nightly` about commit {commit} of {date}: {} of {} steps as they must be, {} failed, \
-             {} skipped, {undone} not done.\n",
+             {} skipped, {undone} not done. What was done on an earlier commit was done on the same code: only documents have changed \
+             since.\n",
             count(Outcome::Good),
             rows.len(),
             count(Outcome::Failed),
@@ -101,18 +107,19 @@ impl fmt::Display for Page {
         )?;
         writeln!(
             out,
-            "| step | outcome | took | what it said last |\n|---|---|---|---|"
+            "| step | outcome | took | commit | what it said last |\n|---|---|---|---|---|"
         )?;
         for (name, seen) in rows {
             match seen {
-                None => writeln!(out, "| {name} | not done | | |")?,
+                None => writeln!(out, "| {name} | not done | | | |")?,
                 Some(Seen {
                     outcome,
                     took,
+                    commit,
                     said,
                 }) => writeln!(
                     out,
-                    "| {name} | {} | {} | {} |",
+                    "| {name} | {} | {} | {commit} | {} |",
                     outcome.word(),
                     seconds(*took),
                     said.replace('|', "\\|")
@@ -138,6 +145,7 @@ mod tests {
         Seen {
             outcome,
             took: Duration::from_secs(61),
+            commit: "c0ffee".to_owned(),
             said: said.to_owned(),
         }
     }
@@ -147,11 +155,11 @@ mod tests {
         for seen in [
             seen(Outcome::Good, "all as they must be"),
             seen(Outcome::Failed, ""),
-            Seen::skipped("`cargo deny` is not installed"),
+            Seen::skipped("c0ffee", "`cargo deny` is not installed"),
         ] {
             assert_eq!(Seen::of_line(&seen.to_line()), Some(seen));
         }
-        for wrong in ["", "good", "good x y", "fine 3 y"] {
+        for wrong in ["", "good", "good 3", "good x y z", "fine 3 y z"] {
             assert_eq!(Seen::of_line(wrong), None, "{wrong:?}");
         }
     }
@@ -169,9 +177,9 @@ mod tests {
         };
         let text = page.to_string();
         for line in [
-            "commit c0ffee of 2026-01-02: 1 of 3 steps as they must be, 1 failed, 0 skipped, 1 not done.",
-            "| chaos | FAILED | 1 min 1 s | two \\| held |",
-            "| bench | not done | | |",
+            "commit c0ffee of 2026-01-02: 1 of 3 steps as they must be, 1 failed, 0 skipped, 1 not done. ",
+            "| chaos | FAILED | 1 min 1 s | c0ffee | two \\| held |",
+            "| bench | not done | | | |",
         ] {
             assert!(text.contains(line), "{text}");
         }
