@@ -1,4 +1,4 @@
-//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `interop`,
+//! Everything a contributor types: `cargo xtask test`, `sim`, `model`, `mutants`, `chaos`, `bench`, `fuzz`, `interop`,
 //! `compare-commands`, `versions`, `examples`, `package`, `packages`, `picture`, `nightly` and `tidy`.
 
 #![expect(clippy::print_stdout, reason = "this is what its output is for")]
@@ -6,6 +6,7 @@
 mod bench;
 mod chaos;
 mod examples;
+mod fuzz;
 mod install;
 mod interop;
 mod mutants;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         ["mutants", further @ ..] => mutants::run(&root(), further),
         ["chaos", further @ ..] => chaos::run(&root(), further),
         ["bench", further @ ..] => bench::run(&root(), further),
+        ["fuzz", further @ ..] => fuzz::run(&root(), further),
         ["interop", further @ ..] => interop::run(&root(), further),
         ["compare-commands", further @ ..] => interop::commands(&root(), further),
         ["versions", further @ ..] => versions::run(&root(), further),
@@ -121,6 +123,9 @@ usage: cargo xtask COMMAND
                         `--servers redis-8.6,valkey-9.1` on these
   bench [ARGUMENTS]     measure beside other libraries, in one run; `--quick` for less than five minutes;
                         `--help` tells more
+  fuzz [--for TIME] [TARGET ...]
+                        give what reads addresses, answers, configurations and so on what nobody would write; each
+                        target for a minute, or so long; needs a C++ compiler
   interop [ARGUMENTS]   lock the same resources with other people's libraries, which it installs; `--quick` for
                         mixes of seconds; `--help` tells more
   compare-commands      run other people's lock commands, as far as they are here, beside `leasehold run`;

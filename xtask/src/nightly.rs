@@ -67,6 +67,10 @@ static STEPS: &[Step] = &[
         35,
         &["xtask", "chaos", "--for", "6m", "--servers", SERVERS],
     ),
+    Step {
+        needs: Some(&["xtask", "fuzz", "--can"]),
+        ..step("fuzz", 75, &["xtask", "fuzz", "--for", "10m"])
+    },
     step("versions", 60, &["xtask", "versions", "--servers", SERVERS]),
     step("interop", 45, &["xtask", "interop"]),
     step("compare-commands", 20, &["xtask", "compare-commands"]),
