@@ -1,119 +1,78 @@
 //! What the command line asks for.
 
 use crate::{check::Property, scenario::Scenario};
+use clap::{ArgGroup, Parser};
 
-pub(crate) const USAGE: &str = "\
-usage: leasehold-sim --seed N --scenario NAME [--only PROPERTY] [--trace]
-       leasehold-sim --seeds COUNT [--lua-seeds COUNT] [--from N] [--scenario NAME|all] [--part K/N] [--only PROPERTY]
-       leasehold-sim --list
-properties: exclusion, validity, leftovers, loss, tokens, store, guard, progress, waiting, order";
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Help,
-    List,
-    One {
-        scenario: &'static Scenario,
-        seed: u64,
-        only: Option<Property>,
-        trace: bool,
-    },
-    Many {
-        scenarios: Vec<&'static Scenario>,
-        from: u64,
-        count: u64,
-        /// How many of the scenarios whose nodes run the scripts, if not as many as of the others.
-        lua: Option<u64>,
-        only: Option<Property>,
-    },
+/// Runs worlds of clients, nodes and networks in which everything goes wrong, and says which promise was broken.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold-sim", group = ArgGroup::new("what").required(true).args(["list", "seed", "seeds"]))]
+pub(crate) struct Args {
+    /// Name the scenarios.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Run this world alone, of one scenario.
+    #[arg(long, value_name = "N", requires = "scenario")]
+    pub(crate) seed: Option<u64>,
+    /// Run so many worlds of each scenario.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: Option<u64>,
+    /// So many of the scenarios whose nodes run the scripts, which take several times as long.
+    #[arg(long, value_name = "COUNT", requires = "seeds", conflicts_with = "seed", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) lua_seeds: Option<u64>,
+    /// The first of the worlds.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// This scenario alone; `all` is the default.
+    #[arg(long, value_name = "NAME", value_parser = choose)]
+    scenario: Option<Choice>,
+    /// Of the scenarios, every Nth, and of those parts the Kth.
+    #[arg(long, value_name = "K/N", value_parser = part_of, conflicts_with = "seed")]
+    part: Option<(usize, usize)>,
+    /// Hear of this property alone: exclusion, validity, leftovers, loss, tokens, store, guard, progress, waiting, order.
+    #[arg(long, value_name = "PROPERTY", value_parser = property)]
+    pub(crate) only: Option<Property>,
+    /// Tell the world's story.
+    #[arg(long, requires = "seed")]
+    pub(crate) trace: bool,
 }
 
-/// Reads the arguments. Nothing is touched.
-pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
-    let (mut list, mut trace) = (false, false);
-    let (mut seed, mut count, mut lua, mut from, mut only) = (None, None, None, 0, None);
-    let mut scenarios: Vec<_> = Scenario::all().collect();
-    let mut part = (1, 1);
-    let mut args = args;
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--help" | "-h" => return Ok(Command::Help),
-            "--list" => list = true,
-            "--trace" => trace = true,
-            "--seed" => seed = Some(number(&arg, args.next())?),
-            "--seeds" => count = Some(number(&arg, args.next())?),
-            "--lua-seeds" => lua = Some(number(&arg, args.next())?),
-            "--from" => from = number(&arg, args.next())?,
-            "--only" => only = Some(property(args.next().as_deref())?),
-            "--part" => part = part_of(args.next().as_deref())?,
-            "--scenario" => scenarios = choose(args.next().as_deref())?,
-            _ => return Err(format!("unknown argument `{arg}`")),
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    All,
+    One(&'static Scenario),
+}
+
+impl Args {
+    /// Which are to be run.
+    pub(crate) fn scenarios(&self) -> Vec<&'static Scenario> {
+        let (first, every) = self.part.unwrap_or((1, 1));
+        match self.scenario {
+            Some(Choice::One(scenario)) => vec![scenario],
+            Some(Choice::All) | None => Scenario::all().skip(first - 1).step_by(every).collect(),
         }
     }
-    if lua.is_some() && count.is_none() {
-        return Err("`--lua-seeds` goes with `--seeds`".to_owned());
-    }
-    let (first, every) = part;
-    let scenarios = scenarios.into_iter().skip(first - 1).step_by(every);
-    let scenarios: Vec<_> = scenarios.collect();
-    match (list, seed, count) {
-        (true, None, None) => Ok(Command::List),
-        (false, Some(seed), None) => match scenarios[..] {
-            [scenario] => Ok(Command::One {
-                scenario,
-                seed,
-                only,
-                trace,
-            }),
-            _ => Err("`--seed` needs one `--scenario`".to_owned()),
-        },
-        (false, None, Some(0)) => Err("`--seeds 0` tries nothing".to_owned()),
-        (false, None, Some(_)) if lua == Some(0) => Err("`--lua-seeds 0` tries nothing".to_owned()),
-        (false, None, Some(count)) if !trace => Ok(Command::Many {
-            scenarios,
-            from,
-            count,
-            lua,
-            only,
-        }),
-        _ => Err(
-            "one of `--seed`, `--seeds`, `--list` is needed; `--trace` goes with `--seed`"
-                .to_owned(),
-        ),
-    }
 }
 
-fn number(arg: &str, value: Option<String>) -> Result<u64, String> {
-    let value = value.ok_or_else(|| format!("`{arg}` needs a number"))?;
-    value
-        .parse()
-        .map_err(|_| format!("`{value}` is not a number"))
-}
-
-fn property(name: Option<&str>) -> Result<Property, String> {
-    name.and_then(Property::find)
-        .ok_or_else(|| "`--only` needs a property".to_owned())
+fn property(name: &str) -> Result<Property, String> {
+    Property::find(name).ok_or_else(|| "there is no such property".to_owned())
 }
 
 /// `2/3`: of three parts, each of which has every third of the scenarios, the second.
-fn part_of(text: Option<&str>) -> Result<(usize, usize), String> {
+fn part_of(text: &str) -> Result<(usize, usize), String> {
     let read = || {
-        let (number, count) = text?.split_once('/')?;
+        let (number, count) = text.split_once('/')?;
         let (number, count): (usize, usize) = (number.parse().ok()?, count.parse().ok()?);
         (1..=count).contains(&number).then_some((number, count))
     };
-    read().ok_or_else(|| "`--part` needs a part: `2/3` is the second of three".to_owned())
+    read().ok_or_else(|| "no part: `2/3` is the second of three".to_owned())
 }
 
-fn choose(name: Option<&str>) -> Result<Vec<&'static Scenario>, String> {
+fn choose(name: &str) -> Result<Choice, String> {
     match name {
-        None => Err("`--scenario` needs a name".to_owned()),
-        Some("all") => Ok(Scenario::all().collect()),
-        Some(name) => match Scenario::find(name) {
-            Some(scenario) => Ok(vec![scenario]),
-            None => Err(format!("there is no scenario `{name}`; `--list` shows all")),
-        },
+        "all" => Ok(Choice::All),
+        name => Scenario::find(name)
+            .map(Choice::One)
+            .ok_or_else(|| "there is no such scenario; `--list` shows all".to_owned()),
     }
 }
 
@@ -121,15 +80,16 @@ fn choose(name: Option<&str>) -> Result<Vec<&'static Scenario>, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Command, String> {
-        parse(line.split_whitespace().map(str::to_owned))
+    fn parsed(line: &str) -> Result<Args, clap::Error> {
+        let words = line.split_whitespace();
+        Args::try_parse_from(["leasehold-sim"].into_iter().chain(words))
     }
 
     #[test]
     fn parts_have_each_scenario_once() {
-        let of_part = |part: u8| match parsed(&format!("--seeds 1 --part {part}/3")) {
-            Ok(Command::Many { scenarios, .. }) => scenarios,
-            other => panic!("{other:?}"),
+        let of_part = |part: u8| {
+            let args = parsed(&format!("--seeds 1 --part {part}/3"));
+            args.expect("there are three").scenarios()
         };
         let mut names: Vec<_> = { [1, 2, 3].into_iter() }
             .flat_map(of_part)
@@ -149,32 +109,15 @@ mod tests {
 
     #[test]
     fn a_line_asks_for_one_thing() {
-        assert!(matches!(parsed("--list"), Ok(Command::List)));
-        assert!(matches!(
-            parsed("--seed 7 --scenario calm --trace"),
-            Ok(Command::One {
-                seed: 7,
-                trace: true,
-                ..
-            })
-        ));
-        assert!(matches!(
-            parsed("--seeds 9 --from 3"),
-            Ok(Command::Many {
-                from: 3,
-                count: 9,
-                lua: None,
-                ..
-            })
-        ));
-        assert!(matches!(
-            parsed("--seeds 9 --lua-seeds 2"),
-            Ok(Command::Many {
-                count: 9,
-                lua: Some(2),
-                ..
-            })
-        ));
+        let read = |line: &str| parsed(line).expect("it is right");
+        assert!(read("--list").list);
+        let one = read("--seed 7 --scenario calm --trace");
+        assert_eq!((one.seed, one.trace), (Some(7), true));
+        assert_eq!(one.scenarios().len(), 1);
+        let many = read("--seeds 9 --from 3 --scenario all");
+        assert_eq!((many.seeds, many.from, many.lua_seeds), (Some(9), 3, None));
+        assert_eq!(many.scenarios().len(), Scenario::all().count());
+        assert_eq!(read("--seeds 9 --lua-seeds 2").lua_seeds, Some(2));
         for wrong in [
             "",
             "--seed 7",
@@ -182,7 +125,9 @@ mod tests {
             "--seeds 0",
             "--seeds 1 --seed 1",
             "--seeds 1 --lua-seeds 0",
+            "--seeds 1 --trace",
             "--seed 1 --scenario calm --lua-seeds 2",
+            "--seeds 1 --only nothing",
             "--scenario",
         ] {
             assert!(parsed(wrong).is_err(), "{wrong}");

@@ -48,9 +48,10 @@ mod vigil;
 mod waits;
 mod world;
 
-use args::Command;
+use args::Args;
 use campaign::Summary;
 use check::{Property, seconds};
+use clap::Parser as _;
 use scenario::{Law, Scenario};
 use std::{
     io::{Write as _, stdout},
@@ -59,36 +60,25 @@ use std::{
 use trace::Trace;
 
 fn main() -> ExitCode {
-    let words = std::env::args_os().skip(1);
-    match args::parse(words.map(|word| word.to_string_lossy().into_owned())) {
-        Err(wrong) => {
-            eprintln!("leasehold-sim: {wrong}\n{}", args::USAGE);
+    let args = Args::parse();
+    let (scenarios, only) = (args.scenarios(), args.only);
+    match (args.seed, args.seeds, &scenarios[..]) {
+        (Some(seed), _, [scenario]) => one(scenario, seed, only, args.trace),
+        (_, Some(count), _) => {
+            let lua = args.lua_seeds.unwrap_or(count);
+            many(&scenarios, args.from, (count, lua), only)
+        }
+        (Some(_), ..) => {
+            eprintln!("a seed is a world of one scenario: `--list` shows all");
             ExitCode::from(2)
         }
-        Ok(Command::Help) => {
-            println!("{}", args::USAGE);
-            ExitCode::SUCCESS
-        }
-        Ok(Command::List) => {
+        (None, None, _) => {
             let line = |scenario: &Scenario| format!("{:<24} {}\n", scenario.name, scenario.about);
             let list: String = Scenario::named().map(line).collect();
             // Who has read enough of it has closed the pipe.
             drop(stdout().write_all(list.as_bytes()));
             ExitCode::SUCCESS
         }
-        Ok(Command::One {
-            scenario,
-            seed,
-            only,
-            trace,
-        }) => one(scenario, seed, only, trace),
-        Ok(Command::Many {
-            scenarios,
-            from,
-            count,
-            lua,
-            only,
-        }) => many(&scenarios, from, (count, lua.unwrap_or(count)), only),
     }
 }
 
