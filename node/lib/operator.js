@@ -17,6 +17,10 @@ class Operator {
     return this.#native.quorum;
   }
 
+  get isPlain() {
+    return this.#native.isPlain;
+  }
+
   within(limit) {
     return new Operator(this.#native.within(millis('limit', limit)));
   }

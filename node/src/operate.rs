@@ -10,10 +10,11 @@ use crate::{
 };
 use leasehold::operate::{
     Admission, Examination, Former, Listing, Log, Membership, NodeAnswer, Operator, Outcome,
-    Reconfiguration, Scanned, Search, Survey, Told,
+    Reconfiguration, Scanned, Search, ShardExamination, Survey, Told,
 };
 use napi_derive::napi;
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 
 #[napi]
 pub struct NativeOperator {
@@ -63,6 +64,11 @@ impl NativeOperator {
     #[napi(getter)]
     pub fn quorum(&self) -> u32 {
         u32::try_from(self.operator.quorum()).unwrap_or(u32::MAX)
+    }
+
+    #[napi(getter)]
+    pub fn is_plain(&self) -> bool {
+        self.operator.is_plain()
     }
 
     #[napi]
@@ -251,7 +257,21 @@ fn examination(seen: &Examination) -> Value {
             "holders": file.holders,
             "unusable": file.unusable,
         })),
+        "cluster": seen.cluster.as_ref().map(|cluster| json!({
+            "slots": pair(&cluster.slots),
+            "shards": cluster.shards.iter().map(shard).collect::<Vec<_>>(),
+        })),
     })
+}
+
+fn shard(shard: &ShardExamination) -> Value {
+    let mut told = answer(&shard.address, &shard.answer, examination);
+    told["slots"] = shard.slots.iter().map(pair).collect();
+    told
+}
+
+fn pair(slots: &RangeInclusive<u16>) -> Value {
+    json!([slots.start(), slots.end()])
 }
 
 fn admission(admission: &Admission) -> Value {

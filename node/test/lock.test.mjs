@@ -383,6 +383,15 @@ test('who holds a lock is seen, and it can be taken away', async (t) => {
   );
 });
 
+test('an operator says that locks on a cluster are plain', async (t) => {
+  const locks = manager(t, { nodes: ['redis+cluster://127.0.0.1:1'], plain: true });
+  const operator = locks.operator().answerWithin(1_000);
+  assert.ok(operator.isPlain);
+  const [{ is, reason }] = await operator.examine();
+  assert.equal(is, 'silent');
+  assert.match(reason, /where its slots are kept/);
+});
+
 test('plain locks have no tokens, readers, permits and periods', async (t) => {
   const locks = manager(t, { plain: true });
   const lease = await locks.acquire('a');

@@ -232,6 +232,9 @@ class Examination:
     refuses_writes: str | None
     survey: Survey | None
     file: dict[str, Any] | None
+    cluster: dict[str, Any] | None
+    """Of a Redis Cluster: the ``slots`` that were asked about, first and last, and its ``shards``, each with the ``address`` of its
+    master, its ``slots``, and what it ``told`` (an `Examination`), or the ``reason`` why not."""
 
 
 @dataclass(frozen=True)

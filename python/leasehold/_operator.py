@@ -26,6 +26,11 @@ class OperatorBase:
         """How many nodes must agree."""
         return self._native.quorum()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a node is a Redis Cluster, so that locks are plain."""
+        return self._native.is_plain()
+
     def within(self, limit: Span) -> Self:
         """The same, whose calls wait so long for each node as a whole."""
         return type(self)(self._native.within(limit))

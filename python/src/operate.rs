@@ -11,12 +11,12 @@ use crate::{
 use leasehold::{
     Leaders,
     operate::{
-        Admission, Examination, Former, Listing, Log, Membership, NodeAnswer, Operator, Outcome,
-        Reconfiguration, Search, Survey, Told, Watcher,
+        Admission, ClusterExamination, Examination, Former, Listing, Log, Membership, NodeAnswer,
+        Operator, Outcome, Reconfiguration, Search, ShardExamination, Survey, Told, Watcher,
     },
 };
 use pyo3::{prelude::*, types::PyDict};
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 use tokio::sync::Mutex;
 
 /// An operator of the nodes of a manager. Each call has a thread of its own for as long as it takes.
@@ -47,6 +47,10 @@ macro_rules! asking {
 impl NativeOperator {
     fn quorum(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.operator(py)?.quorum())
+    }
+
+    fn is_plain(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.operator(py)?.is_plain())
     }
 
     fn within(&self, py: Python<'_>, limit: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -313,6 +317,25 @@ fn admission(py: Python<'_>, admission: &Admission) -> PyResult<Py<PyAny>> {
     object_of(py, "Admission", &facts, admission.to_string())
 }
 
+fn cluster_of(py: Python<'_>, cluster: &ClusterExamination) -> PyResult<Py<PyDict>> {
+    let pair = |slots: &RangeInclusive<u16>| (*slots.start(), *slots.end());
+    let shard = |shard: &ShardExamination| -> PyResult<Py<PyDict>> {
+        let told = match &shard.answer {
+            NodeAnswer::Told(told) => Some(examination(py, told)?),
+            _ => None,
+        };
+        let silent = match &shard.answer {
+            NodeAnswer::Silent(why) => Some(why.clone()),
+            _ => None,
+        };
+        let slots: Vec<_> = shard.slots.iter().map(pair).collect();
+        let address = shard.address.clone();
+        Ok(facts!(py, { address: address, slots: slots, told: told, reason: silent }).unbind())
+    };
+    let shards: PyResult<Vec<_>> = cluster.shards.iter().map(shard).collect();
+    Ok(facts!(py, { slots: pair(&cluster.slots), shards: shards? }).unbind())
+}
+
 fn examination(py: Python<'_>, seen: &Examination) -> PyResult<Py<PyAny>> {
     let clock = seen.clock.map(|clock| {
         let by = span(clock.by);
@@ -346,6 +369,8 @@ fn examination(py: Python<'_>, seen: &Examination) -> PyResult<Py<PyAny>> {
         .unbind())
     });
     facts.set_item("file", file.transpose()?)?;
+    let cluster = seen.cluster.as_ref().map(|cluster| cluster_of(py, cluster));
+    facts.set_item("cluster", cluster.transpose()?)?;
     object(py, "Examination", &facts)
 }
 

@@ -292,6 +292,14 @@ def test_a_lease_that_is_handed_over_is_adopted_once() -> None:
     adopted.release()
 
 
+def test_an_operator_says_that_locks_on_a_cluster_are_plain() -> None:
+    with LockManager(["redis+cluster://127.0.0.1:1"], plain=True, log=False) as manager:
+        operator = manager.operator().answer_within(1)
+        assert operator.is_plain
+        [answer] = operator.examine()
+        assert answer.kind == "silent" and "where its slots are kept" in str(answer)
+
+
 def test_plain_locks_have_no_tokens_and_no_readers() -> None:
     manager = LockManager.memory(3, plain=True)
     with manager.lock("a") as lease, pytest.raises(leasehold.ConfigError):

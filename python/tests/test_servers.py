@@ -139,7 +139,8 @@ def test_tokens_grow_for_each_holder_in_turn(urls: list[str]) -> None:
 def test_operators_see_what_there_is(servers: list[Server], urls: list[str]) -> None:
     with LockManager(urls, log=False) as manager:
         operator = manager.operator().within(5)
-        assert operator.quorum == 3
+        assert operator.quorum == 3 and not operator.is_plain
+        assert all(answer.answer.cluster is None for answer in operator.examine())
         with manager.lock("orders/42"), manager.lock("orders/43"):
             assert [lock.names for lock in operator.list("orders/").locks] == [["orders/42"], ["orders/43"]]
             seen = operator.look("orders/42")

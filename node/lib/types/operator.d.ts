@@ -53,6 +53,12 @@ export interface Examination {
     holders: [pid: number, name: string][];
     unusable: string | null;
   } | null;
+  /** Of a Redis Cluster: its masters, each with what it keeps. */
+  cluster: {
+    /** Those that were asked about, the first and the last. */
+    slots: [from: number, to: number];
+    shards: (Told<Examination> & { slots: [from: number, to: number][] })[];
+  } | null;
 }
 
 export interface Admission {
@@ -82,6 +88,8 @@ export interface Reconfiguration {
 export class Operator {
   private constructor();
   readonly quorum: number;
+  /** Whether a node is a Redis Cluster, so that locks are plain. */
+  readonly isPlain: boolean;
   /** The same, with a limit in milliseconds for each call to a node. */
   within(limit: number): Operator;
   /** The same, with a limit for each answer. */
