@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, commit: &str, conditions: &Conditions) -> Fallibl
     let (head, compared) = (conditions.markdown(), comparison.markdown());
     let text = format!("{head}\nBefore is commit {commit}. {compared}");
     println!("{text}");
-    if args.writes_docs {
+    if args.write_docs {
         page::write(&root().join("docs/PERFORMANCE.md"), &[("against", &text)])?;
     }
     Ok(comparison.is_complete())
@@ -82,13 +82,13 @@ fn build(commit: &str) -> Fallible<PathBuf> {
 /// The results of both, who have taken turns.
 fn play(programs: [&Path; 2], args: &Args) -> Fallible<[Value; 2]> {
     let mut words = vec!["turns"];
-    words.extend(args.is_quick.then_some("--quick"));
+    words.extend(args.quick.then_some("--quick"));
     let rounds = args.rounds.map(|rounds| rounds.to_string());
     if let Some(rounds) = &rounds {
         words.extend(["--rounds", rounds]);
     }
-    words.extend(args.has_peers.then_some("--peers"));
-    for name in &args.workloads {
+    words.extend(args.peers.then_some("--peers"));
+    for name in &args.workload {
         words.extend(["--workload", name]);
     }
     let [before, now] = programs.map(|program| Player::start(program, &words));

@@ -30,6 +30,7 @@ mod valgrind;
 mod workload;
 
 use args::Args;
+use clap::Parser as _;
 use conditions::Conditions;
 use effort::Effort;
 use leasehold_report::{page, root};
@@ -56,20 +57,8 @@ fn main() -> ExitCode {
             Ok(true)
         }
         ["cycles" | "contender" | "holder" | "names", ..] => play(&words).map(|()| true),
-        ["turns", further @ ..] => args::parse(further)
-            .map_err(Into::into)
-            .and_then(|args| take_turns(&args)),
-        ["help" | "--help" | "-h"] => {
-            println!("{}", args::USAGE);
-            Ok(true)
-        }
-        _ => match args::parse(&words) {
-            Ok(args) => bench(&args),
-            Err(reason) => {
-                println!("{reason}\n\n{}", args::USAGE);
-                return ExitCode::from(2);
-            }
-        },
+        ["turns", ..] => take_turns(&Args::parse_from(&words)),
+        _ => bench(&Args::parse()),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -177,7 +166,7 @@ fn write(args: &Args, conditions: &Conditions, reports: &[Report]) -> Fallible<(
         fs::write(path, &values)?;
     }
     charts(&folder, reports)?;
-    if args.writes_docs {
+    if args.write_docs {
         let docs = root().join("docs");
         charts(&docs.join("bench"), reports)?;
         let is_on_scale = |report: &&Report| ON_SCALE.contains(&report.workload.name);

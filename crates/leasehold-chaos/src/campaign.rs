@@ -1,7 +1,7 @@
 //! All scenarios on each server program.
 
 use crate::{
-    args::Run,
+    args::Args,
     bell,
     moment::Moment,
     report,
@@ -21,12 +21,12 @@ use std::{
 ///
 /// # Errors
 /// If nothing could be run.
-pub(crate) fn run(run: &Run) -> Result<ExitCode, String> {
-    let binaries = binaries(&run.servers)?;
+pub(crate) fn run(args: &Args, scenarios: &[&'static Scenario]) -> Result<ExitCode, String> {
+    let binaries = binaries(&args.servers)?;
     bell::note_interrupts().map_err(|error| error.to_string())?;
     // What an earlier run left behind when it was killed would take time from this one.
     stop_leftovers().map_err(|error| error.to_string())?;
-    let seed = run
+    let seed = args
         .seed
         .unwrap_or_else(|| Moment::now().nanos() % 1_000_000);
     let folder = target()
@@ -34,7 +34,7 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, String> {
         .join(format!("{seed}-{}", std::process::id()));
     println!(
         "seed {seed}, {:?} on each of: {}",
-        run.time,
+        args.time,
         names(&binaries)
     );
     let mut summary = Vec::new();
@@ -44,7 +44,12 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, String> {
             binary.path().display(),
             report::heading()
         );
-        let outcomes = each(run, binary, seed, &folder.join(name.replace(' ', "-")));
+        let outcomes = each(
+            (scenarios, args.time),
+            binary,
+            seed,
+            &folder.join(name.replace(' ', "-")),
+        );
         let is_interrupted = outcomes.last().is_some_and(is_interrupted);
         summary.push((name, outcomes));
         // Only if it is empty: the journals of what failed stay.
@@ -115,13 +120,18 @@ fn is_ci() -> bool {
 }
 
 /// Runs all scenarios on one server program and prints what comes of each.
-fn each(run: &Run, binary: &ServerBinary, seed: u64, folder: &Path) -> Vec<Outcome> {
-    let end = Moment::now().plus(run.time);
+fn each(
+    (scenarios, time): (&[&'static Scenario], Duration),
+    binary: &ServerBinary,
+    seed: u64,
+    folder: &Path,
+) -> Vec<Outcome> {
+    let end = Moment::now().plus(time);
     let mut outcomes = Vec::new();
     // First that the checks see, then that there is nothing to see. The controls end early, which leaves
     // the more time to the others.
     let is_control = |scenario: &&&Scenario| scenario.is_control();
-    let scenarios = run.scenarios.iter();
+    let scenarios = scenarios.iter();
     let lawful = scenarios.clone().filter(|scenario| !is_control(scenario));
     let ordered: Vec<&Scenario> = scenarios
         .filter(is_control)

@@ -13,8 +13,10 @@ use crate::{
     scenario::{Kind, Node},
     store::Store,
 };
+use clap::Args;
 use held::{Held, Wish};
 use leasehold::{AcquireError, LockManager, LockOptions, ManagerBuilder, Mode, RestartGuard};
+use leasehold_report::time;
 use std::{
     convert::Infallible,
     io::{self, Read},
@@ -24,19 +26,27 @@ use std::{
 };
 
 /// What a client process is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Orders {
+    #[arg(long, value_parser = Kind::named)]
     pub(crate) kind: Kind,
+    #[arg(long)]
     pub(crate) journal: PathBuf,
     /// Where the nodes listen on loopback.
+    #[arg(long, required = true, value_delimiter = ',')]
     pub(crate) ports: Vec<u16>,
     /// What each node is: of a group, its sentinels listen there, which tell where it is; of a cluster, some of its servers.
+    #[arg(long, value_parser = Node::named)]
     pub(crate) node: Node,
     /// How many replicas must have heard of a vote before it counts; none if nobody asks.
+    #[arg(long)]
     pub(crate) copies: u32,
     /// Where the store listens; 0 if there is none.
+    #[arg(long)]
     pub(crate) store: u16,
+    #[arg(long, value_parser = time)]
     pub(crate) ttl: Duration,
+    #[arg(long)]
     pub(crate) seed: u64,
 }
 

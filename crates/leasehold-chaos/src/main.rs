@@ -43,31 +43,28 @@ mod tokens;
 mod trial;
 mod worker;
 
-use args::Command;
+use args::{Args, Part};
+use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let words = std::env::args_os().skip(1);
-    match args::parse(words.map(|word| word.to_string_lossy().into_owned())) {
+    let args = Args::parse();
+    if let Some(Part::Client(orders)) = &args.part {
+        return client::run(orders);
+    }
+    if args.list {
+        print!("{}", report::list());
+        return ExitCode::SUCCESS;
+    }
+    let tell = |why: &dyn std::fmt::Display| eprintln!("leasehold-chaos: {why}");
+    match args.scenarios() {
         Err(wrong) => {
-            eprintln!("leasehold-chaos: {wrong}\n{}", args::USAGE);
+            tell(&wrong);
             ExitCode::from(2)
         }
-        Ok(Command::Help) => {
-            println!("{}", args::USAGE);
-            ExitCode::SUCCESS
-        }
-        Ok(Command::List) => {
-            print!("{}", report::list());
-            ExitCode::SUCCESS
-        }
-        Ok(Command::Client(orders)) => client::run(&orders),
-        Ok(Command::Run(run)) => match campaign::run(&run) {
-            Ok(code) => code,
-            Err(why) => {
-                eprintln!("leasehold-chaos: {why}");
-                ExitCode::FAILURE
-            }
-        },
+        Ok(scenarios) => campaign::run(&args, &scenarios).unwrap_or_else(|why| {
+            tell(&why);
+            ExitCode::FAILURE
+        }),
     }
 }

@@ -229,9 +229,10 @@ impl Kind {
         !matches!(self, Self::Plain | Self::Reckless(_))
     }
 
-    pub(crate) fn find(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
         let named = Self::ALL.iter().find(|(other, _)| *other == name);
-        named.map(|(_, kind)| *kind)
+        let kind = named.map(|(_, kind)| *kind);
+        kind.ok_or_else(|| "there is no such client".to_owned())
     }
 }
 
@@ -248,9 +249,10 @@ impl Node {
         named.map_or("", |(name, _)| name)
     }
 
-    pub(crate) fn find(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
         let named = Self::ALL.iter().find(|(other, _)| *other == name);
-        named.map(|(_, node)| *node)
+        let node = named.map(|(_, node)| *node);
+        node.ok_or_else(|| "there is no such node".to_owned())
     }
 }
 
@@ -373,7 +375,7 @@ mod tests {
     #[test]
     fn kinds_are_found_by_their_names() {
         for (name, kind) in Kind::ALL {
-            assert_eq!((Kind::find(name), kind.name()), (Some(kind), name));
+            assert_eq!((Kind::named(name), kind.name()), (Ok(kind), name));
         }
     }
 }

@@ -32,10 +32,15 @@ fn a_lawful_scenario_is_safe_and_its_control_is_not() {
 
 #[test]
 fn a_wrong_command_line_is_told_and_ends_with_2() {
-    for wrong in [&["--for", "soon"][..], &["--scenario", "x"], &["client"]] {
+    for (wrong, why) in [
+        (&["--for", "soon"][..], "no time: write `90s`"),
+        (&["--for", "1s"], "scenarios need at least"),
+        (&["--scenario", "x"], "`--list` shows all"),
+        (&["client"], "--journal"),
+    ] {
         let output = chaos(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
-        assert!(text(&output.stderr).contains("usage:"), "{wrong:?}");
+        assert!(text(&output.stderr).contains(why), "{wrong:?}");
     }
 }
 

@@ -47,6 +47,7 @@ mod serve;
 mod shim;
 
 use args::Args;
+use clap::Parser as _;
 use leasehold_report::{page, root};
 use std::{env, path::PathBuf, process::ExitCode, sync::Arc, thread};
 use tokio::signal::unix;
@@ -64,20 +65,12 @@ fn main() -> ExitCode {
         // What the benchmark asks for.
         ["cycles", name, count, urls @ ..] => measure(name, count, urls).map(|()| true),
         ["commands", further @ ..] => commands::run(further).map(|()| true),
-        ["help" | "--help" | "-h"] => {
-            println!("{}", args::USAGE);
-            Ok(true)
-        }
-        ["--list"] => {
-            print!("{}", report::list());
-            Ok(true)
-        }
-        _ => match args::parse(&words) {
-            Ok(args) => run(&args),
-            Err(reason) => {
-                eprintln!("leasehold-interop: {reason}\n\n{}", args::USAGE);
-                return ExitCode::from(2);
+        _ => match Args::parse() {
+            args if args.list => {
+                print!("{}", report::list());
+                Ok(true)
             }
+            args => run(&args),
         },
     };
     match outcome {
@@ -131,12 +124,12 @@ fn run(args: &Args) -> Fallible<bool> {
         ground: &ground,
         differences: &differences,
         target: &target,
-        mix_for: args.mix_for,
+        mix_for: args.mix_for(),
         lanes: args.lanes,
     };
-    let report = campaign.run(&args.peers)?;
+    let report = campaign.run(&args.peers())?;
     let (results, failures) = (report.markdown(), report.failures());
-    let counts = format!("Mixes of {:?}; {}.", args.mix_for, report.counts());
+    let counts = format!("Mixes of {:?}; {}.", args.mix_for(), report.counts());
     println!("\n{results}\n{counts}");
     for (title, text) in [
         ("skipped, and not tried", report.skips()),
@@ -147,7 +140,7 @@ fn run(args: &Args) -> Fallible<bool> {
             println!("\n{title}:\n\n{}", text.trim_end());
         }
     }
-    if args.writes_docs {
+    if args.write_docs {
         page::write(
             &root().join("docs/COMPARE.md"),
             &[

@@ -28,7 +28,7 @@ fn words_that_make_no_sense_are_told_with_2() {
     let (code, text) = run(&["--peer", "nobody"]);
     assert_eq!(code, Some(2));
     assert!(
-        text.contains("no peer `nobody`") && text.contains("usage:"),
+        text.contains("no peer `nobody`") && text.contains("--help"),
         "{text}"
     );
     let (code, text) = run(&["--list"]);

@@ -5,8 +5,10 @@
 
 pub mod page;
 mod stamp;
+mod time;
 
 pub use stamp::Stamp;
+pub use time::time;
 
 use std::path::{Path, PathBuf};
 
