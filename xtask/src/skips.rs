@@ -40,7 +40,7 @@ impl Skips {
         println!("{} skipped", all.len());
         all.iter().for_each(|skip| println!("  skipped: {skip}"));
         let forbidden = all.iter().filter(|skip| !is_allowed(skip)).count();
-        if forbidden > 0 && env::var("CI").is_ok_and(|value| value == "true") {
+        if forbidden > 0 && is_ci() {
             return Err(format!("{forbidden} of the skips are not allowed in CI"));
         }
         Ok(())
@@ -49,6 +49,11 @@ impl Skips {
 
 fn is_allowed(skip: &str) -> bool {
     ALLOWED.iter().any(|(start, _)| skip.starts_with(start))
+}
+
+/// Whether this is a run of CI.
+pub(crate) fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true")
 }
 
 /// How a skip that is allowed in CI begins, and why it is.

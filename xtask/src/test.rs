@@ -10,7 +10,7 @@ mod stopwatch;
 
 use crate::{
     install, mutants,
-    skips::{ARGUMENTS, Skips},
+    skips::{ARGUMENTS, Skips, is_ci},
     target_folder, tidy,
     took::{now, seconds},
 };
@@ -291,11 +291,15 @@ impl Run {
     fn worlds(&self) -> Task {
         // Another commit tries other worlds, and the same commit the same ones.
         let from = first_seed(&self.root);
+        let (seeds, lua) = match is_ci() {
+            true => SEEDS_OF_CI,
+            false => SEEDS,
+        };
         let title = format!(
-            "simulated worlds: {SEEDS} seeds of each scenario, {LUA_SEEDS} of each that runs Lua, from {from}"
+            "simulated worlds: {seeds} seeds of each scenario, {lua} of each that runs Lua, from {from}"
         );
         let line = format!(
-            "run --quiet --release -p leasehold-sim -- --seeds {SEEDS} --lua-seeds {LUA_SEEDS} --from {from}"
+            "run --quiet --release -p leasehold-sim -- --seeds {seeds} --lua-seeds {lua} --from {from}"
         );
         task(&title, [self.yielding(&line, LAST)])
     }
@@ -401,11 +405,12 @@ const MORE_SERVERS: [&str; 3] = ["valkey-9.1", "valkey-8.1", "redis-8.2"];
 /// How many tests are told that took longest.
 const SLOWEST: usize = 10;
 
-/// How many worlds of each scenario.
-const SEEDS: &str = "1500";
+/// How many worlds of each scenario, and of each whose nodes run the scripts: one such world takes as long as two to six others.
+/// They are done when the tests are.
+const SEEDS: (u32, u32) = (300, 60);
 
-/// How many of each scenario whose nodes run the scripts: one such world takes as long as two to six others.
-const LUA_SEEDS: &str = "300";
+/// In CI, where nobody waits.
+const SEEDS_OF_CI: (u32, u32) = (1500, 300);
 
 /// How nice what computes is: it yields to tests that wait, and the worlds yield to both.
 const LATER: &str = "10";
