@@ -1,9 +1,14 @@
 //! Free ports.
 
+use rustix::{
+    io::{FdFlags, fcntl_setfd},
+    net::{self, AddressFamily, SocketType, sockopt::set_socket_reuseaddr},
+};
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddrV4, TcpListener},
+    os::fd::OwnedFd,
 };
 
 /// A port that nobody listens on at this moment.
@@ -29,6 +34,27 @@ pub(crate) fn listen() -> io::Result<TcpListener> {
     }
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
 }
+
+/// Keeps a port from others while nobody listens on it: whoever connects is refused. With `SO_REUSEADDR` at first, since connections
+/// of the time before may still wait there, and then without it, since it would let others listen.
+pub(crate) fn keep(port: u16) -> io::Result<OwnedFd> {
+    let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    set_socket_reuseaddr(&socket, true)?;
+    net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    set_socket_reuseaddr(&socket, false)?;
+    Ok(socket)
+}
+
+/// Listens on the port that was kept.
+pub(crate) fn listen_again(kept: OwnedFd) -> io::Result<TcpListener> {
+    set_socket_reuseaddr(&kept, true)?;
+    net::listen(&kept, BACKLOG)?;
+    Ok(TcpListener::from(kept))
+}
+
+/// As the standard library has it.
+const BACKLOG: i32 = 128;
 
 // Below Linux's default range of ephemeral ports, which begins at 32768.
 const FIRST: u16 = 20_000;

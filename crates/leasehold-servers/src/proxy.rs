@@ -216,6 +216,8 @@ impl Shared {
             if state.mode == Mode::Refuse {
                 drop(client);
                 drop(listener);
+                // Otherwise another test's server may come to listen there.
+                let kept = port::keep(port).ok();
                 state.listening = false;
                 self.changed.notify_all();
                 state = self
@@ -225,9 +227,10 @@ impl Shared {
                 if state.ending {
                     return;
                 }
+                let again = kept.and_then(|kept| port::listen_again(kept).ok());
                 // A connection of the time before may hold the port for a moment.
                 let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok();
-                match wait::until(PATIENCE / 2, bind) {
+                match again.or_else(|| wait::until(PATIENCE / 2, bind)) {
                     Some(again) => listener = again,
                     None => return,
                 }
