@@ -98,11 +98,18 @@ impl Nemesis<'_> {
             let told = done.nodes.iter().find(is_new).map(|node| &node.outcome);
             done.goes_on && matches!(told, Some(Outcome::Changed { .. } | Outcome::Already))
         };
+        let mut last = String::new();
         loop {
             let done = wait(operator.reconfigure(Former::nodes(&old)));
             let done = done.map_err(|error| error.to_string())?;
-            if done.is_ok_and(|done| is_told(&done)) {
-                break;
+            let why = match &done {
+                Ok(done) if is_told(done) => break,
+                Ok(done) => format!("{done:?}"),
+                Err(error) => error.to_string(),
+            };
+            if why != last {
+                self.tell(&format!("node {node} is not replaced yet: {why}"));
+                last = why;
             }
             if !self.site.bell.rest(self.site.scenario.ttl / 4) {
                 return Ok(false);

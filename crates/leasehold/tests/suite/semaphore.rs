@@ -49,7 +49,8 @@ fn so_many_have_a_permit_at_once_each_in_a_slot_of_its_own() {
         let given_back = permits.remove(1);
         let (slot, token) = (given_back.slot(), given_back.fencing_token());
         assert!(given_back.release().is_released());
-        let next = one.try_acquire().expect("one is free");
+        // A node may still have it, or give it for a moment to a late vote of those who were refused.
+        let next = one.acquire_within(PATIENCE).expect("one is free");
         assert_eq!(next.slot(), slot);
         assert!(next.fencing_token() > token);
         for permit in &permits {
