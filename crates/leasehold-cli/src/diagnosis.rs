@@ -163,7 +163,7 @@ impl Patient {
         }
     }
 
-    /// Whoever answers for itself: nodes, and the masters of those that are clusters, each cluster once.
+    /// What answers for itself: nodes, and the masters of those that are clusters, each cluster once.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &NodeFacts> {
         let is_first = |node: &&NodeFacts| match &node.state {
             NodeState::Cluster(cluster) => cluster.same_as.is_none(),

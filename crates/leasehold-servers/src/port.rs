@@ -35,8 +35,8 @@ pub(crate) fn listen() -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
 }
 
-/// Keeps a port from others while nobody listens on it: whoever connects is refused. With `SO_REUSEADDR` at first, since connections
-/// of the time before may still wait there, and then without it, since it would let others listen.
+/// Keeps a port from others while nobody listens on it. Connections to it are refused. The socket has `SO_REUSEADDR` while it is
+/// bound, since earlier connections may still wait on the port, and not afterwards, since others could listen then.
 pub(crate) fn keep(port: u16) -> io::Result<OwnedFd> {
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;

@@ -335,7 +335,7 @@ impl NodeLook {
     /// Whether further connections lead to the same server.
     async fn look_behind(&self, url: &RedisUrl, seen: &mut Examination) {
         for _ in 0..FURTHER {
-            // Whoever does not answer a second time is none of another.
+            // A connection that is not answered leads to no other server.
             let run_id = match self.visit(url).await {
                 Ok(mut further) => further.run_id().await,
                 Err(_) => None,
