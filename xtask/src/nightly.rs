@@ -1,8 +1,10 @@
 //! `cargo xtask nightly`: everything that there is to check and to measure, and one page about it.
 //!
 //! It takes longer than a night. So it is cut into steps, of which each night does some, and what a step came to is kept below the
-//! target folder until something else than a document has changed. The page tells of each step, also of those that were not done.
+//! target folder until something has changed that it depends on, which no document is. The page tells of each step, also of those
+//! that were not done.
 
+mod inputs;
 mod page;
 
 use crate::{
@@ -10,12 +12,12 @@ use crate::{
     target_folder,
     took::now,
 };
+use inputs::{Inputs, git};
 use page::{Outcome, Page, Seen};
 use std::{
     fs::{self, File},
-    io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    process::{Command, ExitCode},
     time::Duration,
 };
 
@@ -29,6 +31,7 @@ struct Step {
     command: &'static [&'static str],
     /// A program without which it is skipped: what follows `cargo` to ask for it.
     needs: Option<&'static [&'static str]>,
+    inputs: Inputs,
 }
 
 const fn step(name: &'static str, minutes: u32, command: &'static [&'static str]) -> Step {
@@ -37,17 +40,21 @@ const fn step(name: &'static str, minutes: u32, command: &'static [&'static str]
         minutes,
         command,
         needs: None,
+        inputs: Inputs::Tree,
     }
 }
 
 /// An eighth of the scenarios.
 macro_rules! simulator {
     ($part:literal) => {
-        step(
-            concat!("simulator ", $part),
-            70,
-            &["xtask", "sim", "--seeds", "20000", "--part", $part],
-        )
+        Step {
+            inputs: Inputs::Program("leasehold-sim"),
+            ..step(
+                concat!("simulator ", $part),
+                70,
+                &["xtask", "sim", "--seeds", "20000", "--part", $part],
+            )
+        }
     };
 }
 
@@ -61,7 +68,10 @@ static STEPS: &[Step] = &[
     step("examples", 10, &["xtask", "examples"]),
     step("package", 10, &["xtask", "package"]),
     step("packages", 12, &["xtask", "packages"]),
-    step("model", 60, &["xtask", "model", "--large", "--write-docs"]),
+    Step {
+        inputs: Inputs::Program("leasehold-model"),
+        ..step("model", 60, &["xtask", "model", "--large", "--write-docs"])
+    },
     step(
         "chaos",
         35,
@@ -180,12 +190,12 @@ fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
     }
     let commit = git(root, &["rev-parse", "--short=12", "HEAD"])?;
     let date = git(root, &["log", "-1", "--format=%cs"])?;
-    let folder = target_folder(root).join("nightly").join(code(root)?);
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let folders = Folders::of(root)?;
     let mut are_good = true;
     for step in steps {
         println!("[{}] cargo {}", step.name, step.command.join(" "));
-        let seen = carry_out(root, &folder, step, &commit)?;
+        let folder = folders.of_step(step);
+        let seen = carry_out(root, folder, step, &commit)?;
         println!("{seen}");
         are_good &= seen.outcome != Outcome::Failed;
         let note = folder.join(format!("{}.seen", file_name(step)));
@@ -196,7 +206,7 @@ fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
         date,
         rows: STEPS
             .iter()
-            .map(|step| (step.name, noted(&folder, step)))
+            .map(|step| (step.name, noted(folders.of_step(step), step)))
             .collect(),
     };
     let path = root.join("docs/NIGHTLY.md");
@@ -204,9 +214,36 @@ fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
     println!(
         "written: {}; logs are in {}",
         path.display(),
-        folder.display()
+        folders.place.display()
     );
     Ok(are_good)
+}
+
+/// Where it is written what the steps came to: for each state of what they depend on a folder of its own.
+struct Folders {
+    place: PathBuf,
+    by_inputs: Vec<(Inputs, PathBuf)>,
+}
+
+impl Folders {
+    fn of(root: &Path) -> Result<Self, String> {
+        let place = target_folder(root).join("nightly");
+        let mut by_inputs: Vec<(Inputs, PathBuf)> = Vec::new();
+        for Step { inputs, .. } in STEPS {
+            if by_inputs.iter().all(|(known, _)| known != inputs) {
+                let folder = place.join(inputs.name(root)?);
+                fs::create_dir_all(&folder)
+                    .map_err(|error| format!("{}: {error}", folder.display()))?;
+                by_inputs.push((*inputs, folder));
+            }
+        }
+        Ok(Self { place, by_inputs })
+    }
+
+    fn of_step(&self, step: &Step) -> &Path {
+        let found = { self.by_inputs.iter() }.find(|(inputs, _)| *inputs == step.inputs);
+        &found.expect("all steps were asked").1
+    }
 }
 
 fn carry_out(root: &Path, folder: &Path, step: &Step, commit: &str) -> Result<Seen, String> {
@@ -241,28 +278,6 @@ fn carry_out(root: &Path, folder: &Path, step: &Step, commit: &str) -> Result<Se
     })
 }
 
-/// A name for all that is committed and no document.
-fn code(root: &Path) -> Result<String, String> {
-    let files = git(root, &["ls-tree", "-r", "HEAD"])?;
-    let is_code = |line: &&str| !line.contains("\tdocs/") && !line.ends_with(".md");
-    let files: String = files.lines().filter(is_code).collect();
-    let mut hasher = Command::new("git");
-    let hasher = hasher.current_dir(root).args(["hash-object", "--stdin"]);
-    let mut hasher = hasher
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("git cannot be run: {error}"))?;
-    if let Some(mut input) = hasher.stdin.take() {
-        input
-            .write_all(files.as_bytes())
-            .map_err(|error| format!("git hash-object: {error}"))?;
-    }
-    let told = hasher.wait_with_output();
-    let told = told.map_err(|error| format!("git hash-object: {error}"))?;
-    Ok(String::from_utf8_lossy(&told.stdout).trim().to_owned())
-}
-
 /// What the step came to on this code, in this night or an earlier one.
 fn noted(folder: &Path, step: &Step) -> Option<Seen> {
     let note: PathBuf = folder.join(format!("{}.seen", file_name(step)));
@@ -273,21 +288,11 @@ fn file_name(step: &Step) -> String {
     step.name.replace([' ', '/'], "-")
 }
 
-fn git(root: &Path, words: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").current_dir(root).args(words).output();
-    let output = output.map_err(|error| format!("git cannot be run: {error}"))?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("git {}: {}", words.join(" "), why.trim()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 const USAGE: &str = "\
 usage: cargo xtask nightly [--night K/N | --only STEP,… | --list]
 
 Runs everything, and writes what came of it into docs/NIGHTLY.md: all steps, those of the Kth of N nights, or those that are named.
-What was done before stays on the page as long as only documents have changed since.";
+What was done before stays on the page until something changes that the step depends on.";
 
 #[cfg(test)]
 mod tests {

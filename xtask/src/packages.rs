@@ -153,21 +153,3 @@ fn run_in(folder: &Path, command: &mut Command) -> Result<(), String> {
     let words: Vec<String> = words.collect();
     Err(format!("`{name} {}` ended with {status}", words.join(" ")))
 }
-
-/// Runs a command, and gives what it prints.
-fn output_of(folder: &Path, command: &mut Command) -> Result<String, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.current_dir(folder).output();
-    let output = output.map_err(|error| format!("{name} cannot be run: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    match output.status.success() {
-        true => Ok(text),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!(
-                "{name} ended with {}:\n{text}{said}",
-                output.status
-            ))
-        }
-    }
-}

@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io,
     os::unix::process::CommandExt,
+    path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc,
     thread,
@@ -33,6 +34,24 @@ pub(crate) fn run(command: &Command, output: &File, limit: Duration) -> io::Resu
             Err(_) => end.recv().map(|_| End::OutOfTime).map_err(io::Error::other),
         }
     })
+}
+
+/// Runs a command, and gives what it prints.
+pub(crate) fn output_of(folder: &Path, command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.current_dir(folder).output();
+    let output = output.map_err(|error| format!("{name} cannot be run: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match output.status.success() {
+        true => Ok(text),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(format!(
+                "{name} ended with {}:\n{text}{said}",
+                output.status
+            ))
+        }
+    }
 }
 
 /// A command on a leash: in a process group of its own, in which one process waits for the end of a pipe that we hold, and

@@ -98,8 +98,8 @@ impl fmt::Display for Page {
         writeln!(
             out,
             "# The last nights\n\nWritten by `cargo xtask nightly` about commit {commit} of {date}: {} of {} steps as they must be, {} failed, \
-             {} skipped, {undone} not done. What was done on an earlier commit was done on the same code: only documents have changed \
-             since.\n",
+             {} skipped, {undone} not done. What was done on an earlier commit was done on the same code: nothing has changed since \
+             that the step depends on.\n",
             count(Outcome::Good),
             rows.len(),
             count(Outcome::Failed),

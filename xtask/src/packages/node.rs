@@ -1,6 +1,7 @@
 //! The npm package: built for this machine, packed, installed into an empty project, and tried there by its own tests.
 
-use super::{Build, Outcome, Trouble, output_of, run_in};
+use super::{Build, Outcome, Trouble, run_in};
+use crate::process::output_of;
 use std::{
     env, fs,
     path::{Path, PathBuf},
