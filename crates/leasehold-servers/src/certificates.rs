@@ -64,6 +64,7 @@ impl Certificates {
     }
 
     /// As lines of a configuration file.
+    #[cfg(feature = "laboratory")]
     pub(crate) fn lines(&self, port: u16) -> String {
         let pairs = self.settings(port).into_iter();
         pairs

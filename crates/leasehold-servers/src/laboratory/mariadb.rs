@@ -1,12 +1,7 @@
 //! A MariaDB server, for what is to be protected by fencing tokens.
 
-use crate::{
-    binary::is_program,
-    database::{self, DatabaseError, Kind, User, text_of},
-    process::Process,
-    scratch::Scratch,
-    wait,
-};
+use super::database::{self, DatabaseError, Kind, User, text_of};
+use crate::{binary::is_program, process::Process, scratch::Scratch, wait};
 use std::{
     env,
     fs::{self, Permissions},

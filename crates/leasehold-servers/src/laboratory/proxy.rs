@@ -1,5 +1,6 @@
 //! A network that can be made bad.
 
+use super::kept_port;
 use crate::{port, resp::Connection, wait};
 use std::{
     io,
@@ -217,7 +218,7 @@ impl Shared {
                 drop(client);
                 drop(listener);
                 // Otherwise another test's server may come to listen there.
-                let kept = port::keep(port).ok();
+                let kept = kept_port::keep(port).ok();
                 state.listening = false;
                 self.changed.notify_all();
                 state = self
@@ -227,7 +228,7 @@ impl Shared {
                 if state.ending {
                     return;
                 }
-                let again = kept.and_then(|kept| port::listen_again(kept).ok());
+                let again = kept.and_then(|kept| kept_port::listen_again(kept).ok());
                 // A connection of the time before may hold the port for a moment.
                 let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok();
                 match again.or_else(|| wait::until(PATIENCE / 2, bind)) {

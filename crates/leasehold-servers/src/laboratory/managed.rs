@@ -1,10 +1,7 @@
 //! What managed services make of a server.
 
-use crate::{
-    gate::Gate,
-    message,
-    resp::{Connection, Reply},
-};
+use super::{gate::Gate, message};
+use crate::resp::{Connection, Reply};
 use std::{
     collections::HashMap,
     fmt::Write as _,

@@ -1,6 +1,6 @@
 //! A proxy that hides restarts.
 
-use crate::{gate::Gate, message};
+use super::{gate::Gate, message};
 use std::{
     io::{self, BufReader, Write},
     net::{Ipv4Addr, TcpStream},

@@ -1,11 +1,7 @@
 //! A PostgreSQL server, for what is to be protected by fencing tokens.
 
-use crate::{
-    binary::is_program,
-    database::{self, DatabaseError, Kind, User, text_of},
-    scratch::Scratch,
-    wait,
-};
+use super::database::{self, DatabaseError, Kind, User, text_of};
+use crate::{binary::is_program, scratch::Scratch, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env, fs,
