@@ -92,7 +92,7 @@ fn missing_keys(manifest: &str) -> Vec<&'static str> {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// In the order in which they need each other. All others say `publish = false`.
-const PUBLISHED: [&str; 4] = [
+pub(crate) const PUBLISHED: [&str; 4] = [
     "leasehold-core",
     "leasehold-servers",
     "leasehold",

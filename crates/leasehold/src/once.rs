@@ -198,15 +198,12 @@ impl OncePer {
     /// As [`begin`](Self::begin).
     pub async fn try_begin(&self) -> Result<OnceGuard, AcquireError> {
         let (mutex, ends) = self.now();
-        let guard = match mutex.try_acquire().await {
-            // By a clock that is behind ours, the period before is not over yet.
-            Err(error) if let Some(left) = leftover(&error, ends) => {
-                mutex
-                    .acquire_within(left.saturating_add(mutex.node_limit()))
-                    .await
-            }
-            other => other,
-        };
+        let mut guard = mutex.try_acquire().await;
+        // By a clock that is behind ours, the period before is not over yet.
+        if let Some(left) = guard.as_ref().err().and_then(|error| leftover(error, ends)) {
+            let patience = left.saturating_add(mutex.node_limit());
+            guard = mutex.acquire_within(patience).await;
+        }
         guard.map(|guard| self.won(guard))
     }
 

@@ -223,7 +223,7 @@ impl Service {
         };
         let changed = self.changed(script);
         let mut server = Connection::open(self.rules.target_port)?;
-        let mut load = |text: &[u8]| server.command(&[b"SCRIPT", &b"LOAD"[..], text]);
+        let mut load = |text: &[u8]| server.command(&[&b"SCRIPT"[..], b"LOAD", text]);
         // A text that is no script is refused by the server when it comes to that.
         if let (Ok(Reply::Text(hash)), Ok(Reply::Text(new))) = (load(script), load(&changed)) {
             let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);

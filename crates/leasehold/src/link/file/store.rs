@@ -217,7 +217,7 @@ impl Store {
         // LMDB cannot say whether a head page that it failed to write was written.
         txn.commit().map_err(|error| {
             let words = words(&data, &error);
-            let detail = format_args!("the store failed to commit: {words}");
+            let detail = format!("the store failed to commit: {words}");
             Fault::new(FaultKind::Disconnected, &detail)
         })?;
         Ok(answers)

@@ -47,7 +47,7 @@ impl Store {
             }
         };
         if name != resource.as_str() {
-            let other = format_args!("{name:?} has the same hash as this name");
+            let other = format!("{name:?} has the same hash as this name");
             return Ok(Err(rejected(&other)));
         }
         // A key that outlived its process is none. Asked only where it matters: it costs a look at the
