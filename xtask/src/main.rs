@@ -5,12 +5,14 @@
 
 mod bench;
 mod chaos;
+mod dist;
 mod examples;
 mod fuzz;
 mod install;
 mod interop;
 mod mutants;
 mod nightly;
+mod oldest;
 mod package;
 mod packages;
 mod picture;
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         ["nightly", further @ ..] => nightly::run(&root(), further),
         ["examples"] => examples::run(&root()),
         ["picture"] => picture::run(&root()),
+        ["dist", further @ ..] => dist::run(&root(), further),
+        ["oldest", further @ ..] => oldest::run(&root(), further),
         ["package", further @ ..] => package::run(&root(), further),
         ["packages", further @ ..] => packages::run(&root(), further),
         ["tidy"] => {
@@ -134,6 +138,9 @@ usage: cargo xtask COMMAND
   picture               draw the terminal that the README shows, from a run of the command
   package [ARGUMENTS]   make the packages as they would be published, build them, and say what they lack;
                         ARGUMENTS go to `cargo publish --dry-run`
+  oldest                compile what is published with the oldest Rust that the manifest promises, which rustup gets
+  dist                  make what operators install: one static program in an archive, a Debian package and a container
+                        image, and try each
   packages [NAME ...]   build the packages for other languages, and run their suites; by name, or all of them; with
                         `--pack` before the names it only builds them
   nightly [ARGUMENTS]   everything above, and all of it in full, with a page about it: docs/NIGHTLY.md; `--night 1/3` for a

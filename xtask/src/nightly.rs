@@ -67,6 +67,11 @@ static STEPS: &[Step] = &[
     },
     step("examples", 10, &["xtask", "examples"]),
     step("package", 10, &["xtask", "package"]),
+    Step {
+        needs: Some(&["xtask", "oldest", "--can"]),
+        ..step("oldest Rust", 2, &["xtask", "oldest"])
+    },
+    step("dist", 5, &["xtask", "dist"]),
     step("packages", 12, &["xtask", "packages"]),
     Step {
         inputs: Inputs::Program("leasehold-model"),
