@@ -14,7 +14,7 @@
 use crate::{
     journal::{Entry, Step},
     moment::Moment,
-    store::{self, StaleWrite, Write},
+    store::{self, LostUpdate, StaleWrite, Write},
     tokens::{self, Regression},
 };
 use std::{collections::BTreeMap, time::Duration};
@@ -68,6 +68,7 @@ pub(crate) struct Findings {
     /// How many writes the store accepted, and how many it refused.
     pub(crate) writes: (usize, usize),
     pub(crate) stale_writes: Vec<StaleWrite>,
+    pub(crate) lost_updates: Vec<LostUpdate>,
     /// From when until when nobody acquired anything, for [so long](STANDSTILL) or longer.
     pub(crate) standstills: Vec<(Moment, Moment)>,
 }
@@ -75,7 +76,10 @@ pub(crate) struct Findings {
 impl Findings {
     /// Whether anything was found that a lock, its tokens and a store that is shown them must not let happen.
     pub(crate) const fn is_clean(&self) -> bool {
-        self.overlaps.is_empty() && self.regressions.is_empty() && self.stale_writes.is_empty()
+        self.overlaps.is_empty()
+            && self.regressions.is_empty()
+            && self.stale_writes.is_empty()
+            && self.lost_updates.is_empty()
     }
 
     /// Looks for times between these two in which nobody acquired anything. What lasts for longer counts as often as
@@ -146,6 +150,7 @@ pub(crate) fn check_with(journals: &[Journal], writes: &[Write], horizon: Moment
     let accepted = writes.iter().filter(|write| write.is_accepted).count();
     findings.writes = (accepted, writes.len() - accepted);
     findings.stale_writes = store::stale(writes, &findings.claims);
+    findings.lost_updates = store::lost(writes);
     findings
 }
 

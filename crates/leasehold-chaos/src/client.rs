@@ -262,13 +262,14 @@ impl<'a> Client<'a> {
             fence: token.map(|token| Fence { begun, token }),
         };
         note(&mut self.journal, &held, acquired)?;
+        let mut registers = self.read(&held, token)?;
         let until = Moment::now().plus(hold_time(&mut self.draw, ttl));
         // Few enough that a long hold meets the end of what the last one promised.
         let mut extensions = self.draw.pick(&[0, 0, 0, 1, 2]);
         while relies(&held, promised, &mut self.journal)? && Moment::now() < until {
             tokio::time::sleep(STEP.min(until.since(Moment::now()))).await;
             // Without another look: no look helps against a pause between it and the write.
-            self.write(&held, token)?;
+            self.write(&held, token, &mut registers)?;
             // What fails changes nothing: the lease is as valid as it was.
             if extensions > 0 && held.remaining() < ttl / 2 && held.extend().await {
                 extensions -= 1;
@@ -291,14 +292,45 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Does what the lock is for.
-    fn write<M: Mode>(&mut self, held: &Held<M>, token: Option<u64>) -> io::Result<()> {
+    /// Reads what the lock is for. A register of which the store tells nothing, since a later holder came to it, is left out.
+    fn read<M: Mode>(
+        &mut self,
+        held: &Held<M>,
+        token: Option<u64>,
+    ) -> io::Result<Vec<(String, u64)>> {
+        let shown = self.shown(token);
         let Some(store) = self.store.as_mut().filter(|_| !held.reads()) else {
+            return Ok(Vec::new());
+        };
+        let mut registers = Vec::new();
+        for place in held.places() {
+            if let Some(number) = store.read(&place, shown)? {
+                registers.push((place, number));
+            }
+        }
+        Ok(registers)
+    }
+
+    /// Does what the lock is for: each register counts on from what was read.
+    fn write<M: Mode>(
+        &mut self,
+        held: &Held<M>,
+        token: Option<u64>,
+        registers: &mut [(String, u64)],
+    ) -> io::Result<()> {
+        let shown = self.shown(token);
+        let Some(store) = &mut self.store else {
             return Ok(());
         };
-        let shown = token.filter(|_| self.orders.kind != Kind::Tokenless);
-        let mut places = held.places().into_iter();
-        places.try_for_each(|place| store.write(&place, &held.owner().to_string(), shown))
+        let owner = held.owner().to_string();
+        for (place, number) in registers {
+            *number += u64::from(store.write(place, &owner, shown, *number)?);
+        }
+        Ok(())
+    }
+
+    fn shown(&self, token: Option<u64>) -> Option<u64> {
+        token.filter(|_| self.orders.kind != Kind::Tokenless)
     }
 }
 

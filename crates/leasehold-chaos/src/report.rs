@@ -5,7 +5,7 @@ use crate::{
     chronicle, journal,
     moment::Moment,
     scenario::{Harm, Law, Scenario},
-    store::StaleWrite,
+    store::{LostUpdate, StaleWrite},
     tokens::Regression,
     trial::{Lack, Outcome, Verdict},
 };
@@ -14,7 +14,7 @@ use std::{fmt::Write, fs, path::Path, time::Duration};
 /// The line above the outcomes.
 pub(crate) fn heading() -> String {
     format!(
-        "{:<20} {:>7} {:>12} {:>10} {:>7} {:>10} {:>8} {:>8} {:>7} {:>7} {:>6}  verdict",
+        "{:<20} {:>7} {:>12} {:>10} {:>7} {:>10} {:>8} {:>8} {:>7} {:>7} {:>6} {:>5}  verdict",
         "scenario",
         "seconds",
         "acquisitions",
@@ -25,7 +25,8 @@ pub(crate) fn heading() -> String {
         "disorder",
         "writes",
         "refused",
-        "stale"
+        "stale",
+        "lost"
     )
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn line(outcome: &Outcome) -> String {
     let strikes: usize = outcome.strikes.iter().map(|struck| struck.count).sum();
     let held: usize = outcome.strikes.iter().map(|struck| struck.while_held).sum();
     format!(
-        "{:<20} {:>7.1} {:>12} {:>10} {strikes:>7} {held:>10} {:>8} {:>8} {:>7} {:>7} {:>6}  {}",
+        "{:<20} {:>7.1} {:>12} {:>10} {strikes:>7} {held:>10} {:>8} {:>8} {:>7} {:>7} {:>6} {:>5}  {}",
         outcome.scenario.name,
         outcome.took.as_secs_f64(),
         outcome.findings.acquisitions,
@@ -44,6 +45,7 @@ pub(crate) fn line(outcome: &Outcome) -> String {
         outcome.findings.writes.0,
         outcome.findings.writes.1,
         outcome.findings.stale_writes.len(),
+        outcome.findings.lost_updates.len(),
         verdict(outcome),
     )
 }
@@ -127,6 +129,12 @@ pub(crate) fn story(outcome: &Outcome, folder: &Path) -> String {
         let _ = writeln!(
             text,
             "  {resource}: written\n    by {earlier:?}\n    after {later:?}"
+        );
+    }
+    for LostUpdate { write, stood } in outcome.findings.lost_updates.iter().take(STORIES) {
+        let _ = writeln!(
+            text,
+            "  written over {stood}, which its writer had not read: {write:?}"
         );
     }
     for (from, until) in outcome.findings.standstills.iter().take(STORIES) {
