@@ -106,7 +106,7 @@ impl Nemesis<'_> {
     }
 
     /// Does it to one node, or to so many that those which are left are no quorum.
-    fn forgetting(
+    pub(crate) fn forgetting(
         &mut self,
         what: &str,
         act: impl Fn(usize) -> Result<bool, String> + Sync,

@@ -32,6 +32,7 @@ mod group;
 mod journal;
 mod moment;
 mod nemesis;
+mod operating;
 mod pair;
 mod reckless;
 mod replacing;

@@ -38,6 +38,7 @@ pub(crate) fn run(site: &Site, strike: Strike, seed: u64) {
             Strike::ForgetHastily => nemesis.forget_hastily(),
             Strike::Snapshot => nemesis.snapshot(),
             Strike::Flush => nemesis.flush(),
+            Strike::Operate => nemesis.operate(),
             Strike::Uneven => nemesis.uneven(),
             Strike::FlushAhead => nemesis.flush_ahead(),
             Strike::Failover => nemesis.failover(),
@@ -66,7 +67,7 @@ fn pauses(strike: Strike) -> Range<Duration> {
         Strike::RestartWithoutData => (80, 500),
         Strike::RestartWithData => (150, 900),
         Strike::RestartDelayed => (100, 500),
-        Strike::Forget | Strike::Snapshot | Strike::Flush => (200, 900),
+        Strike::Forget | Strike::Snapshot | Strike::Flush | Strike::Operate => (200, 900),
         Strike::ForgetHastily => (250, 500),
         Strike::FlushAhead => (500, 900),
         // Replicas need their time to catch up.

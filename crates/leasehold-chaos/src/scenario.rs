@@ -142,6 +142,8 @@ pub(crate) enum Strike {
     Snapshot,
     /// FLUSHALL on one server, or on most.
     Flush,
+    /// Settings and commands of an operator on one server, or on most: eviction, SWAPDB, the log, connections, scripts.
+    Operate,
     /// Counters of some servers are driven ahead of all clocks, by different amounts.
     Uneven,
     /// FLUSHALL on all servers, whose counters were far ahead of the clients' clocks (against Argument S4).
@@ -181,6 +183,7 @@ impl Strike {
             Self::ForgetHastily => "restart without data and a short quarantine",
             Self::Snapshot => "restart with an old snapshot",
             Self::Flush => "flush",
+            Self::Operate => "operator's hand",
             Self::Uneven => "uneven counters",
             Self::FlushAhead => "flush of counters that were ahead",
             Self::Failover => "failover",

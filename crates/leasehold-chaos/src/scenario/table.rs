@@ -17,6 +17,12 @@ const USUAL: Scenario = Scenario {
     strikes: &[],
 };
 
+/// Clients whose nodes vote whatever they may have forgotten.
+const UNGUARDED: Scenario = Scenario {
+    clients: Kind::Unguarded,
+    ..USUAL
+};
+
 /// A node behind sentinels. A lease must be able to outlive the time that they take to replace a master.
 const GROUP: Scenario = Scenario {
     nodes: 1,
@@ -34,16 +40,18 @@ const CLUSTERS: Scenario = Scenario {
     ..USUAL
 };
 
+const fn with_controls(controls: &'static [&'static str]) -> Law {
+    Law::Lawful { controls }
+}
+
 /// Where what happens is measured in TTLs, a short one lets more happen.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(super) static ALL: [Scenario; 49] = [
+pub(super) static ALL: [Scenario; 51] = [
     Scenario {
         name: "kill-clients",
         about: "clients are killed with kill -9 and started again",
-        law: Law::Lawful {
-            controls: &["blind-tidying"],
-        },
+        law: with_controls(&["blind-tidying"]),
         strikes: &[Strike::KillClients],
         ..USUAL
     },
@@ -57,9 +65,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "stop-clients",
         about: "clients are stopped, often beyond their TTL, and go on",
-        law: Law::Lawful {
-            controls: &["unwatched-deadline"],
-        },
+        law: with_controls(&["unwatched-deadline"]),
         strikes: &[Strike::StopClients],
         ..USUAL
     },
@@ -73,9 +79,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "several",
         about: "clients want one name or two at once, and are killed and stopped; servers forget",
-        law: Law::Lawful {
-            controls: &["one-of-several", "one-after-the-other"],
-        },
+        law: with_controls(&["one-of-several", "one-after-the-other"]),
         clients: Kind::Several,
         strikes: &[Strike::KillClients, Strike::StopClients, Strike::Forget],
         ..USUAL
@@ -97,9 +101,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "readers",
         about: "clients read and write, and are killed and stopped; servers forget",
-        law: Law::Lawful {
-            controls: &["one-end-for-all"],
-        },
+        law: with_controls(&["one-end-for-all"]),
         clients: Kind::Readers,
         strikes: &[Strike::KillClients, Strike::StopClients, Strike::Forget],
         ..USUAL
@@ -114,9 +116,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "permits",
         about: "clients want one of two permits, and are killed and stopped; servers forget, and links are slow or cut",
-        law: Law::Lawful {
-            controls: &["counted-permits"],
-        },
+        law: with_controls(&["counted-permits"]),
         clients: Kind::Permits,
         between: Between::Proxies,
         strikes: &[
@@ -137,9 +137,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "restart-with-data",
         about: "servers are killed and restart at once with their data (appendfsync always), which is trusted",
-        law: Law::Lawful {
-            controls: &["restart-without-data"],
-        },
+        law: with_controls(&["restart-without-data"]),
         clients: Kind::Trusting,
         ttl: Duration::from_millis(400),
         durable: true,
@@ -149,9 +147,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "delayed-restart",
         about: "servers are killed and restart without data, after the longest TTL; plain Redlock, no guard",
-        law: Law::Lawful {
-            controls: &["restart-without-data"],
-        },
+        law: with_controls(&["restart-without-data"]),
         clients: Kind::Plain,
         nodes: 5,
         ttl: Duration::from_millis(400),
@@ -169,18 +165,15 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "forgetful",
         about: "one server, or most, or all are killed and restart at once without their data",
-        law: Law::Lawful {
-            controls: &["forgetful-off", "short-quarantine"],
-        },
+        law: with_controls(&["forgetful-off", "short-quarantine"]),
         strikes: &[Strike::Forget],
         ..USUAL
     },
     Scenario {
         name: "forgetful-off",
         about: "the same, without the restart guard",
-        clients: Kind::Unguarded,
         strikes: &[Strike::Forget],
-        ..USUAL
+        ..UNGUARDED
     },
     Scenario {
         name: "short-quarantine",
@@ -191,9 +184,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "forgetful-five",
         about: "the same with five servers",
-        law: Law::Lawful {
-            controls: &["forgetful-five-off"],
-        },
+        law: with_controls(&["forgetful-five-off"]),
         nodes: 5,
         strikes: &[Strike::Forget],
         ..USUAL
@@ -201,49 +192,53 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "forgetful-five-off",
         about: "the same, without the restart guard",
-        clients: Kind::Unguarded,
         nodes: 5,
         strikes: &[Strike::Forget],
-        ..USUAL
+        ..UNGUARDED
     },
     Scenario {
         name: "old-snapshot",
         about: "servers are killed and restart at once with what they had some time before",
-        law: Law::Lawful {
-            controls: &["old-snapshot-off"],
-        },
+        law: with_controls(&["old-snapshot-off"]),
         strikes: &[Strike::Snapshot],
         ..USUAL
     },
     Scenario {
         name: "old-snapshot-off",
         about: "the same, without the restart guard",
-        clients: Kind::Unguarded,
         strikes: &[Strike::Snapshot],
-        ..USUAL
+        ..UNGUARDED
     },
     Scenario {
         name: "flush",
         about: "servers are flushed; connections stay open",
-        law: Law::Lawful {
-            controls: &["flush-off"],
-        },
+        law: with_controls(&["flush-off"]),
         strikes: &[Strike::Flush],
         ..USUAL
     },
     Scenario {
         name: "flush-off",
         about: "the same, without the restart guard",
-        clients: Kind::Unguarded,
         strikes: &[Strike::Flush],
+        ..UNGUARDED
+    },
+    Scenario {
+        name: "operator",
+        about: "servers are made to evict, swap databases, change their logs, and lose connections and scripts, while locks are in use",
+        law: with_controls(&["operator-off"]),
+        strikes: &[Strike::Operate, Strike::StopClients],
         ..USUAL
+    },
+    Scenario {
+        name: "operator-off",
+        about: "the same, without the restart guard",
+        strikes: &[Strike::Operate, Strike::StopClients],
+        ..UNGUARDED
     },
     Scenario {
         name: "replaced",
         about: "one server after the other takes the place of a node, while clients are killed and servers are stopped",
-        law: Law::Lawful {
-            controls: &["replaced-hastily"],
-        },
+        law: with_controls(&["replaced-hastily"]),
         clients: Kind::Following,
         strikes: &[Strike::Replace, Strike::KillClients, Strike::HangServers],
         ..USUAL
@@ -258,9 +253,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "uneven-counters",
         about: "servers' counters are ahead of all clocks, and of each other's, while clients and servers are stopped",
-        law: Law::Lawful {
-            controls: &["lost-counters"],
-        },
+        law: with_controls(&["lost-counters"]),
         strikes: &[Strike::Uneven, Strike::StopClients, Strike::HangServers],
         ..USUAL
     },
@@ -274,9 +267,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "failover",
         about: "servers are killed or demoted, and replicas that lag take their places under the same addresses",
-        law: Law::Lawful {
-            controls: &["failover-off"],
-        },
+        law: with_controls(&["failover-off"]),
         between: Between::Proxies,
         node: Node::Pair,
         strikes: &[Strike::Failover],
@@ -285,18 +276,15 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "failover-off",
         about: "the same, without the restart guard",
-        clients: Kind::Unguarded,
         between: Between::Proxies,
         node: Node::Pair,
         strikes: &[Strike::Failover],
-        ..USUAL
+        ..UNGUARDED
     },
     Scenario {
         name: "sentinels",
         about: "sentinels replace a master that is killed, stopped or replaced on purpose, by a replica that lags",
-        law: Law::Lawful {
-            controls: &["sentinels-off"],
-        },
+        law: with_controls(&["sentinels-off"]),
         strikes: &[Strike::Depose],
         ..GROUP
     },
@@ -310,9 +298,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "late-replica",
         about: "sentinels prefer a replica that lags for long; votes count when another has heard of them (replicated)",
-        law: Law::Lawful {
-            controls: &["late-replica-off"],
-        },
+        law: with_controls(&["late-replica-off"]),
         copies: 1,
         strikes: &[Strike::DeposeForTheLate],
         ..GROUP
@@ -328,9 +314,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "lone-sentinel",
         about: "a master that was replaced answers, and a sentinel that hears nothing of others names it to some clients",
-        law: Law::Lawful {
-            controls: &["believed-sentinel"],
-        },
+        law: with_controls(&["believed-sentinel"]),
         between: Between::Proxies,
         strikes: &[Strike::IsolateSentinel],
         ..GROUP
@@ -347,9 +331,7 @@ pub(super) static ALL: [Scenario; 49] = [
         name: "clusters",
         about: "slots of three Redis Clusters move, and replicas that lag take masters' places; votes count when one has \
                 heard of them (replicated); plain Redlock, no guard",
-        law: Law::Lawful {
-            controls: &["clusters-uncopied"],
-        },
+        law: with_controls(&["clusters-uncopied"]),
         copies: 1,
         ..CLUSTERS
     },
@@ -361,9 +343,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "hidden",
         about: "servers restart at once without their data, behind proxies that keep the connections",
-        law: Law::Lawful {
-            controls: &["hidden-off"],
-        },
+        law: with_controls(&["hidden-off"]),
         between: Between::Keepers,
         strikes: &[Strike::Forget],
         ..USUAL
@@ -371,17 +351,14 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "hidden-off",
         about: "the same, without the restart guard",
-        clients: Kind::Unguarded,
         between: Between::Keepers,
         strikes: &[Strike::Forget],
-        ..USUAL
+        ..UNGUARDED
     },
     Scenario {
         name: "nutcracker",
         about: "the same behind nutcracker",
-        law: Law::Lawful {
-            controls: &["nutcracker-off"],
-        },
+        law: with_controls(&["nutcracker-off"]),
         between: Between::Nutcracker,
         strikes: &[Strike::Forget],
         ..USUAL
@@ -389,17 +366,14 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "nutcracker-off",
         about: "the same, without the restart guard",
-        clients: Kind::Unguarded,
         between: Between::Nutcracker,
         strikes: &[Strike::Forget],
-        ..USUAL
+        ..UNGUARDED
     },
     Scenario {
         name: "fenced-store",
         about: "clients are stopped between their look at the lease and their write to a store that checks tokens",
-        law: Law::Lawful {
-            controls: &["tokenless-store"],
-        },
+        law: with_controls(&["tokenless-store"]),
         ttl: SHORT,
         strikes: &[Strike::StopClients],
         ..USUAL
@@ -416,9 +390,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "network",
         about: "proxies cut, delay (also beyond the TTL), swallow and refuse",
-        law: Law::Lawful {
-            controls: &["validity-from-reply"],
-        },
+        law: with_controls(&["validity-from-reply"]),
         ttl: SHORT,
         between: Between::Proxies,
         strikes: &[Strike::Network],
@@ -436,9 +408,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "hung-servers",
         about: "servers are stopped and go on, and act late on what waited",
-        law: Law::Lawful {
-            controls: &["reused-owner"],
-        },
+        law: with_controls(&["reused-owner"]),
         ttl: SHORT,
         strikes: &[Strike::HangServers],
         ..USUAL
@@ -454,9 +424,7 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "everything",
         about: "all of the above that must be survived, at once",
-        law: Law::Lawful {
-            controls: &["everything-forgotten"],
-        },
+        law: with_controls(&["everything-forgotten"]),
         nodes: 5,
         durable: true,
         between: Between::Proxies,
@@ -473,7 +441,6 @@ pub(super) static ALL: [Scenario; 49] = [
     Scenario {
         name: "everything-forgotten",
         about: "the same, without the restart guard; most servers come back at once without their data",
-        clients: Kind::Unguarded,
         nodes: 5,
         between: Between::Proxies,
         strikes: &[
@@ -483,6 +450,6 @@ pub(super) static ALL: [Scenario; 49] = [
             Strike::Network,
             Strike::HangServers,
         ],
-        ..USUAL
+        ..UNGUARDED
     },
 ];
