@@ -174,6 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn times_that_come_in_order_stand_in_lanes_and_not_in_the_tree() {
+        let mut timers = Timers::new();
+        for turn in 0..300_u32 {
+            // Most are put off before they are reached.
+            let slot = turn % 100;
+            timers.set(slot, Some((at(u64::from(turn)), slot)));
+            assert!(timers.others.is_empty(), "{turn}");
+        }
+    }
+
+    #[test]
     fn the_lanes_agree_with_a_sorted_list_whatever_is_put_off() {
         let (mut timers, mut expected) = (Timers::new(), BTreeMap::new());
         let (mut were_empty, mut most_others) = (0, 0);

@@ -155,6 +155,11 @@ mod tests {
             yield_rule.room(at(1), &resource, 2).is_none(),
             "two wait here"
         );
+        let other = Resource::new("another").expect("a name");
+        assert!(
+            yield_rule.room(at(1), &other, 1).is_none(),
+            "nobody wants it"
+        );
         assert!(yield_rule.room(at(1), &resource, 1).is_some());
         assert!(yield_rule.room(at(1), &resource, 1).is_none(), "once");
         yield_rule.won(at(2), &resource, ContentionLevel::None);

@@ -5,8 +5,8 @@ use crate::{
     script::{Act, Script, To},
 };
 use leasehold_core::{
-    AcquireRequest, AttemptId, Engine, Instant, NodeId, Operation, OperationId, Owner, Reading,
-    Resource, Seed, Tag, Vote,
+    AcquireRequest, AttemptId, Engine, Instant, NodeId, NodeSet, Operation, OperationId, Owner,
+    Reading, Resource, Seed, Tag, Vote,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -221,7 +221,14 @@ impl Stage<'_> {
     }
 
     fn close(&mut self, end: Instant) {
-        let left = match self.engine.releases() {
+        let left = self.engine.releases();
+        assert!(
+            !self.engine.owes_release(NodeSet::EMPTY),
+            "no node is asked about"
+        );
+        let owes = self.engine.owes_release(NodeSet::first(NodeId::MOST));
+        assert!(!owes || left > 0, "what is owed is to be released");
+        let left = match left {
             0 => "nothing to release".to_owned(),
             1 => "1 to release".to_owned(),
             more => format!("{more} to release"),
