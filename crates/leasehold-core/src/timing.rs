@@ -85,7 +85,7 @@ pub struct Timing {
 
 impl Timing {
     /// Checks the parts against each other. `node_limit` is how long one node may take to answer; none
-    /// means 5 % of the TTL, at least 20 ms and at most 500 ms.
+    /// means the [usual one](Self::usual_node_limit), and half of what can be held at most.
     ///
     /// # Errors
     /// [`TimingError::FixedDrift`] if the drift has no fixed part, [`TimingError::Drift`] if its allowance
@@ -98,7 +98,7 @@ impl Timing {
         }
         let validity = validity(ttl, drift.allowance(ttl))?;
         let node_limit = match node_limit {
-            None => default_node_limit(ttl, validity),
+            None => Self::usual_node_limit(ttl.as_duration()).min(half(validity)),
             Some(limit) if limit.is_zero() || limit >= validity => {
                 return Err(TimingError::NodeLimit { limit, validity });
             }
@@ -253,6 +253,14 @@ impl Timing {
         self.node_limit
     }
 
+    /// How long one node may take to answer by default: 5 % of the TTL, at least 20 ms and at most 500 ms.
+    #[must_use]
+    pub fn usual_node_limit(ttl: Duration) -> Duration {
+        const FLOOR: Duration = Duration::from_millis(20);
+        const CEILING: Duration = Duration::from_millis(500);
+        twentieth(ttl).clamp(FLOOR, CEILING)
+    }
+
     /// Until when a lease may be relied upon whose requests left at `started` or later.
     ///
     /// # Source
@@ -291,14 +299,9 @@ fn half(span: Duration) -> Duration {
     span / 2
 }
 
-/// 5 % of the TTL between floor and ceiling, but never more than half of what can be held.
-#[expect(clippy::arithmetic_side_effects, reason = "the divisors are not zero")]
-fn default_node_limit(ttl: Ttl, validity: Duration) -> Duration {
-    const FLOOR: Duration = Duration::from_millis(20);
-    const CEILING: Duration = Duration::from_millis(500);
-    (ttl.as_duration() / 20)
-        .clamp(FLOOR, CEILING)
-        .min(half(validity))
+#[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
+fn twentieth(span: Duration) -> Duration {
+    span / 20
 }
 
 /// Why a TTL, a drift or a time limit cannot be used.

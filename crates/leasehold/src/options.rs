@@ -5,7 +5,7 @@ mod lock_config;
 
 pub(crate) use checked::CheckedOptions;
 
-use leasehold_core::{AutoRenewal, Drift, OwnerSource, Pause, RenewalPolicy, Ttl};
+use leasehold_core::{AutoRenewal, Drift, OwnerSource, Pause, RenewalPolicy, Timing, Ttl};
 use std::{ops::RangeInclusive, time::Duration};
 
 /// How a lock behaves.
@@ -127,6 +127,22 @@ impl LockOptions {
             node_limit: Some(limit),
             ..self
         }
+    }
+
+    /// The [limit](Self::node_limit) that a lock of this TTL has unless told otherwise. Of a TTL below some 50 ms it is less: half
+    /// of what can be held.
+    ///
+    /// # Examples
+    /// ```
+    /// use leasehold::LockOptions;
+    /// use std::time::Duration;
+    ///
+    /// let limit = LockOptions::usual_node_limit(Duration::from_secs(2));
+    /// assert_eq!(limit, Duration::from_millis(100));
+    /// ```
+    #[must_use]
+    pub fn usual_node_limit(ttl: Duration) -> Duration {
+        Timing::usual_node_limit(ttl)
     }
 
     /// How often [`acquire`](crate::Mutex::acquire) tries, at least once.

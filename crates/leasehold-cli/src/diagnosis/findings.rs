@@ -10,10 +10,8 @@ use super::{
     facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
 use crate::{agreement::Guard, duration::Shown, hint, judgement::Judgement};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use leasehold::LockOptions;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the rules find, the worst first.
 pub(super) fn all(patient: &Patient) -> Vec<Finding> {
@@ -329,7 +327,7 @@ fn clock(server: &ServerFacts, options: &Options) -> Option<Finding> {
 }
 
 fn round_trips(server: &ServerFacts, options: &Options) -> Option<Finding> {
-    let limit = node_limit(options);
+    let limit = LockOptions::usual_node_limit(options.ttl);
     (server.round_trip > limit / 4).then(|| {
         finding(
             Weight::Warning,
@@ -338,15 +336,10 @@ fn round_trips(server: &ServerFacts, options: &Options) -> Option<Finding> {
                 Shown(server.round_trip),
                 Shown(limit)
             ),
-            "a node that answers late does not count; the limit is a twentieth of the TTL, and 500 ms at most",
+            "a node that answers late does not count; the limit follows from the TTL, and is 500 ms at most",
             "use nodes that are nearer, or a longer --ttl",
         )
     })
-}
-
-/// How long a node has to answer, by the library's default.
-fn node_limit(options: &Options) -> Duration {
-    (options.ttl / 20).min(Duration::from_millis(500))
 }
 
 fn replicas(server: &ServerFacts, options: &Options) -> Option<Finding> {

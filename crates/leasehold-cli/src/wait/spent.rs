@@ -1,7 +1,7 @@
 //! Joins the errors of the two calls of which one wait is made.
 
 use crate::lock::Patience;
-use leasehold::{AcquireError, FaultKind};
+use leasehold::{AcquireError, FaultKind, LockOptions};
 use std::time::Duration;
 
 /// The error with which a wait for a lock with this TTL ended, whose second call was given `rest`, with what the call
@@ -29,7 +29,7 @@ fn is_cut_short(error: &AcquireError, rest: Patience, ttl: Duration) -> bool {
     let Patience::Within(rest) = rest else {
         return false;
     };
-    rest < node_limit(ttl) && is_silence(error)
+    rest < LockOptions::usual_node_limit(ttl) && is_silence(error)
 }
 
 /// Whether time was up before nodes enough had said anything.
@@ -43,12 +43,6 @@ pub(super) fn is_silence(error: &AcquireError) -> bool {
     let faults = unreachable.faults.iter();
     let told = faults.filter(|fault| fault.kind() != FaultKind::TimedOut);
     told.count() <= unreachable.nodes - unreachable.quorum
-}
-
-/// How long one node may take to answer, as in the library, which does not tell. Half of what can be held, its other
-/// bound, is more than that with every `--ttl` that is long enough to run a command.
-fn node_limit(ttl: Duration) -> Duration {
-    (ttl / 20).clamp(Duration::from_millis(20), Duration::from_millis(500))
 }
 
 fn add(error: &mut AcquireError, more: Duration, attempts: u32) {
@@ -85,7 +79,7 @@ fn attempts(error: &AcquireError) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold::{LockManager, LockOptions, NodeFault};
+    use leasehold::{LockManager, NodeFault};
     use std::net::TcpListener;
 
     /// How a wait of 120 ms for a lock on this node ends, where nobody is.

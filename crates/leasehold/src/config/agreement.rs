@@ -61,7 +61,7 @@ impl Agreement {
     fn node_limit(&self) -> Duration {
         let usual = LockOptions::new().lifetime();
         let ttl = self.max_ttl.map_or(usual, |max_ttl| max_ttl.min(usual));
-        let limit = (ttl / 20).min(Duration::from_millis(500));
+        let limit = LockOptions::usual_node_limit(ttl);
         match (&self.replicated, &self.on_disk) {
             (Some(_), Some(_)) => limit / 2,
             _ => limit,

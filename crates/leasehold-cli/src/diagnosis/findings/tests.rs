@@ -4,6 +4,7 @@ use crate::diagnosis::{
     facts::{FileFacts, NodeFacts, count_once},
 };
 use leasehold::{Abstention, AbstentionCause};
+use std::time::Duration;
 
 fn server() -> ServerFacts {
     ServerFacts {
