@@ -25,6 +25,20 @@ pub(crate) struct User {
     folder: PathBuf,
 }
 
+/// The commands that the help lists.
+pub(crate) fn commands() -> Vec<String> {
+    let help = User::new().run(&["--help"]).end().stdout;
+    let names = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = names.take_while(|line| !line.is_empty());
+    let names: Vec<_> = names
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    assert!(names.len() > 10, "{help}");
+    names
+}
+
 impl User {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);

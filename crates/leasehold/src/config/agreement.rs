@@ -110,3 +110,22 @@ impl Agreement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_without_a_time_are_waited_for_as_long_as_the_node_limit_lets_them() {
+        let nodes = NodeUrls(vec!["redis://127.0.0.1:1".into()]);
+        for max_ttl_ms in [100, 500, 1_000, 2_500, 10_000] {
+            let agreement = Agreement {
+                max_ttl: Some(Duration::from_millis(max_ttl_ms)),
+                replicated: Some("1".parse().expect("a number")),
+                ..Agreement::default()
+            };
+            let built = agreement.builder(&nodes).build();
+            assert!(built.is_ok(), "{max_ttl_ms} ms: {:?}", built.err());
+        }
+    }
+}

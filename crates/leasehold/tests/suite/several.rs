@@ -235,6 +235,11 @@ fn one_node_of_five_may_be_dead_and_another_may_die() {
     eventually("four are connected", || up() == 4);
     let both = manager.mutex_all(["a", "b"]).expect("good names");
     let guard = block_on(both.acquire_within(PATIENCE)).expect("four are enough");
+    // Three grant it, and the fourth may come to it later.
+    eventually("all four have both", || {
+        let there = servers.iter().map(|it| it.command(&["EXISTS", "a", "b"]));
+        there.flatten().all(|there| there.integer() == Some(2))
+    });
     servers.pop().expect("four").kill().expect("it runs");
     block_on(guard.extend()).expect("three are enough");
     assert!(block_on(guard.release()).is_released());

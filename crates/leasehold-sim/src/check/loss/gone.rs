@@ -220,8 +220,11 @@ mod tests {
         gone.look(at(millis), sight).is_ok()
     }
 
-    /// A third of 2,968 ms and an eighth of it, 1 ms and 150 ms.
-    const BOUND_MS: u64 = 989 + 371 + 1 + 150;
+    /// A third of 2,968 ms and an eighth of it, 1 ms and the limit.
+    const BOUND_MS: u64 = 989 + 371 + 1 + LIMIT_MS;
+
+    /// A twentieth of the TTL of three seconds.
+    const LIMIT_MS: u64 = 150;
 
     #[test]
     fn a_loss_that_is_told_too_late_is_found_although_a_node_is_down() {
@@ -263,7 +266,7 @@ mod tests {
         gone.follow(at(500), HOLDER, &lone::lease());
         let nodes = [LACKS; 3];
         // Twice in the validity, a tenth late at most.
-        let bound_ms = 1_484 + 148 + 150;
+        let bound_ms = 1_484 + 148 + LIMIT_MS;
         assert!(look(&mut gone, 500, nodes) && look(&mut gone, 500 + bound_ms, nodes));
         assert!(!look(&mut gone, 502 + bound_ms, nodes));
     }
