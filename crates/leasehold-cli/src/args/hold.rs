@@ -196,8 +196,10 @@ Examples:
     leasehold extend --ttl 30s --owner \"$LEASEHOLD_OWNER\" deploy
 
 Exit codes:
-  0      the lock is held, until what LEASEHOLD_VALID_UNTIL says in Unix seconds
-  2      the arguments cannot be understood, or others use these servers with different ones
+  0      the lock is held, until what LEASEHOLD_VALID_UNTIL says in
+         Unix seconds
+  2      the arguments cannot be understood, or others use these
+         servers with different ones
   122    too few nodes can be reached; the lock is as it was
   123    the lock is not this owner's any more
   125    leasehold itself failed";
@@ -209,6 +211,7 @@ Examples:
 Exit codes:
   0      it was this owner's, and is free
   2      the arguments cannot be understood
-  122    too few nodes can be reached; where it was not released, it ends with its TTL
+  122    too few nodes can be reached; where it was not released, it
+         ends with its TTL
   123    it was not this owner's any more
   125    leasehold itself failed";

@@ -285,7 +285,9 @@ fn help_is_a_word_as_well_and_a_usage_names_what_is_needed() {
 fn no_help_is_wider_than_a_terminal() {
     let user = User::new();
     let verbs = commands();
-    let words = verbs.iter().map(|verb| vec![&**verb, "--help"]);
+    // `help` is asked by the names behind it.
+    let verbs = verbs.iter().filter(|verb| *verb != "help");
+    let words = verbs.map(|verb| vec![&**verb, "--help"]);
     let further = ["start", "stop", "status"].map(|verb| vec!["servers", verb, "--help"]);
     for words in words.chain(further).chain([vec!["--help"]]) {
         let help = user.run(&words).env("COLUMNS", "80").end();
