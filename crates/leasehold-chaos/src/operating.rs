@@ -1,5 +1,4 @@
-//! Strikes of an operator's hand: settings and commands that servers take from whoever may give them, while locks are in
-//! use. Some make nodes forget votes and some do not, and the restart guard must tell them apart (Argument S9).
+//! Strikes of an operator's hand: settings are changed and commands given on servers whose locks are in use. Some make nodes forget votes and some do not, and the restart guard must tell them apart (Argument S9).
 
 use crate::{moment::Moment, nemesis::Nemesis, site::Site};
 use std::time::Duration;

@@ -49,7 +49,7 @@ impl Store {
         Connection::open(port).map(Self)
     }
 
-    /// What stands there. Whoever shows an older token than was shown before is not told.
+    /// The number that stands there. None if a newer token was shown before.
     pub(crate) fn read(&mut self, resource: &str, token: Option<u64>) -> io::Result<Option<u64>> {
         let token = shown(token);
         let read = self.0.command(&["EVAL", READ, "1", resource, &token])?;

@@ -11,7 +11,7 @@ use std::{path::Path, process::Command};
 pub(super) fn make(stage: &Stage, folder: &Path, target: &str) -> Result<Made, String> {
     let file = folder.join(file_name(&format!("{target}.tar.gz")));
     let mut pack = Command::new("tar");
-    // The same bytes of the same files, whoever packs them.
+    // So that two runs give the same bytes.
     pack.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
     pack.arg(format!("--mtime=@{}", stage.time));
     pack.args(["--use-compress-program", "gzip --best --no-name"]);

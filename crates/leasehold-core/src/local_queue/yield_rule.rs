@@ -155,11 +155,6 @@ mod tests {
             yield_rule.room(at(1), &resource, 2).is_none(),
             "two wait here"
         );
-        let other = Resource::new("another").expect("a name");
-        assert!(
-            yield_rule.room(at(1), &other, 1).is_none(),
-            "nobody wants it"
-        );
         assert!(yield_rule.room(at(1), &resource, 1).is_some());
         assert!(yield_rule.room(at(1), &resource, 1).is_none(), "once");
         yield_rule.won(at(2), &resource, ContentionLevel::None);
@@ -169,6 +164,17 @@ mod tests {
             yield_rule.room(at(1_001), &resource, 1).is_none(),
             "they have gone"
         );
+    }
+
+    #[test]
+    fn several_resources_are_remembered_at_a_time() {
+        let [one, two] = ["r", "another"].map(|name| Resource::new(name).expect("a name"));
+        let mut yield_rule = YieldRule::new();
+        for resource in [&one, &two] {
+            yield_rule.won(at(0), resource, ContentionLevel::Overtaken);
+        }
+        assert!(yield_rule.room(at(1), &one, 1).is_some());
+        assert!(yield_rule.room(at(1), &two, 1).is_some());
     }
 
     #[test]
