@@ -13,7 +13,8 @@ use crate::{
     time::{MILLISECOND, Moment, SECOND},
     world::{World, signer},
 };
-use leasehold_core::table::Key;
+use leasehold_core::{Timing, table::Key};
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -143,8 +144,8 @@ impl World {
             if self.has_left(index) {
                 continue;
             }
-            // Who was refused asks again after pauses that grow with the time of refusal. With other
-            // faults on top, the silence may be too short for the last one.
+            // With several kinds of faults, not only refusals make pauses longer, and the silence may be too short for
+            // the last one.
             let refused = (node.rejects_until > Moment::START
                 && self.now < node.rejects_until.after(2 * self.setting.ttl_ns))
                 || self.setting.links.room < Links::ROOM;
@@ -171,10 +172,12 @@ impl World {
         };
         let owner = &self.clients[client];
         let remaining = key.expires_at.saturating_since(node.time(self.now));
+        let node_limit = Timing::usual_node_limit(Duration::from_nanos(self.setting.ttl_ns));
         // What lives only because the node's clock was set back has ended for all that its owner knows.
-        remaining > std::time::Duration::from_nanos(node.set_back_ns)
+        remaining > Duration::from_nanos(node.set_back_ns)
             && !self.haunted.contains(&key.owner)
             && !self.handed_over.contains(&key.owner)
+            && self.now > node.in_vain.asks_until(&key.owner, node_limit)
             && owner.is_alive
             && owner.generation == generation
             && self

@@ -50,7 +50,7 @@ mod world;
 
 use args::Args;
 use campaign::Summary;
-use check::{Property, seconds};
+use check::{Property, Violation, seconds};
 use clap::Parser as _;
 use scenario::{Law, Scenario};
 use std::{
@@ -115,7 +115,7 @@ fn many(
         "{:<24} {:>8} {:>11} {:>9} {:>10} {:>8} {:>11}",
         "scenario", "seeds", "events", "leases", "violations", "seconds", "events/s"
     );
-    let mut failed = 0;
+    let mut faults = Vec::new();
     for scenario in scenarios {
         let count = if scenario.is_scripted() { lua } else { count };
         let summary = campaign::run(scenario, from, count, only, |done| {
@@ -124,13 +124,18 @@ fn many(
             }
         });
         tell(scenario, &summary);
-        failed += usize::from(!summary.is_as_it_must_be(scenario.law));
+        faults.extend(fault(scenario, &summary));
     }
-    match failed {
-        0 => println!("all scenarios are as they must be"),
-        _ => println!("FAILED: {failed} scenarios are not as they must be"),
+    if faults.is_empty() {
+        println!("all scenarios are as they must be");
+        return ExitCode::SUCCESS;
     }
-    ExitCode::from(u8::from(failed > 0))
+    // Once more, together: of a long log, the end is what is read.
+    println!("FAILED: {} scenarios are not as they must be", faults.len());
+    for fault in faults {
+        println!("    {fault}");
+    }
+    ExitCode::FAILURE
 }
 
 fn tell(scenario: &Scenario, summary: &Summary) {
@@ -145,33 +150,35 @@ fn tell(scenario: &Scenario, summary: &Summary) {
         summary.violations.len(),
         u128::from(summary.events) * 1_000 / millis,
     );
-    match scenario.law {
-        Law::Broken(property) => println!(
-            "    control: {} of {} seeds violated ({property:?}), as they must{}",
-            summary.count(property),
-            summary.seeds,
-            if summary.count(property) == 0 {
-                ": THE CHECKERS ARE BLIND"
-            } else {
-                ""
-            },
-        ),
-        Law::Kept | Law::Fenced => {
-            if summary.leases == 0 {
-                println!("    nobody ever held anything: nothing is proved");
-            }
-            if let Some((seed, at, violation)) = summary.violations.first() {
-                println!(
-                    "    seed {seed}, at {}: {:?}: {}",
-                    seconds(*at),
-                    violation.property,
-                    violation.what
-                );
-                println!(
-                    "    cargo xtask sim --seed {seed} --scenario {} --trace",
-                    scenario.name
-                );
-            }
-        }
+    if let Law::Broken(property) = scenario.law {
+        let (found, seeds) = (summary.count(property), summary.seeds);
+        println!("    control: {found} of {seeds} seeds violated ({property:?}), as they must");
     }
+    if let Some(fault) = fault(scenario, summary) {
+        println!("    {fault}");
+    }
+}
+
+/// What is not as it must be, and how it is seen again.
+fn fault(scenario: &Scenario, summary: &Summary) -> Option<String> {
+    if summary.is_as_it_must_be(scenario.law) {
+        return None;
+    }
+    let name = scenario.name;
+    if let Law::Broken(property) = scenario.law {
+        return Some(format!(
+            "{name}: no seed violated {property:?}: THE CHECKERS ARE BLIND"
+        ));
+    }
+    let Some((seed, at, violation)) = summary.violations.first() else {
+        return Some(format!(
+            "{name}: nobody ever held anything: nothing is proved"
+        ));
+    };
+    let Violation { property, what } = violation;
+    let at = seconds(*at);
+    Some(format!(
+        "{name}: seed {seed}, at {at}: {property:?}: {what}\n    \
+         cargo xtask sim --seed {seed} --scenario {name} --trace"
+    ))
 }

@@ -2,6 +2,7 @@
 //! server on which the production scripts run.
 
 use crate::{
+    check::leftovers::InVain,
     clock::Clock,
     network::hints::Watch,
     rng::Rng,
@@ -64,6 +65,8 @@ pub(crate) struct Node {
     pub(crate) hung_until: Moment,
     /// Requests are refused by the server, not by the lock, until then.
     pub(crate) rejects_until: Moment,
+    /// Releases that it did not carry out.
+    pub(crate) in_vain: InVain,
     /// Under this name stands a key of another type.
     pub(crate) foreign_type: Option<Resource>,
     /// Whether it takes the first of several names, and grants all.
@@ -127,6 +130,7 @@ impl Node {
             watches: Vec::new(),
             hung_until: Moment::START,
             rejects_until: Moment::START,
+            in_vain: InVain::default(),
             foreign_type: None,
             divides: false,
             extends_blindly: false,

@@ -323,6 +323,9 @@ impl World {
                 answer(vote)
             )
         });
+        if let (Request::Release { owner, .. }, Vote::Unknown(_)) = (request, vote) {
+            self.nodes[node].in_vain.add(now, owner);
+        }
         if leftovers::acts(vote) {
             let checked = before.is_kept(now, &self.nodes[node], request, call);
             self.note(checked);

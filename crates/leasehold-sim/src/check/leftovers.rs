@@ -3,7 +3,7 @@
 use super::{Property, Violation};
 use crate::{node::Node, time::Moment};
 use leasehold_core::{Owner, Request, Resource, Vote, table::Key};
-use std::{borrow::Borrow, time::Duration};
+use std::{borrow::Borrow, collections::BTreeMap, time::Duration};
 
 /// What stood on a node before a request.
 #[derive(Debug)]
@@ -156,6 +156,29 @@ pub(crate) fn after_release(
     )))
 }
 
+/// The releases that a node was asked for and did not carry out: of each owner, when it first was, and when it last was.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InVain(BTreeMap<Owner, (Moment, Moment)>);
+
+impl InVain {
+    pub(crate) fn add(&mut self, now: Moment, owner: &Owner) {
+        let (_, last) = self.0.entry(owner.clone()).or_insert((now, now));
+        *last = now;
+    }
+
+    /// Until when this owner may wait before it asks again. Its first pause is the nodes' time limit and each one is
+    /// twice the one before, so the next is as long as all of them together, and that limit once more. Clocks drift and
+    /// answers travel: it may be a little later.
+    pub(crate) fn asks_until(&self, owner: &Owner, node_limit: Duration) -> Moment {
+        let Some((first, last)) = self.0.get(owner) else {
+            return Moment::START;
+        };
+        let asked = last.since_ns(*first);
+        let limit = u64::try_from(node_limit.as_nanos()).expect("less than a second");
+        last.after(asked + asked / 50 + 2 * limit)
+    }
+}
+
 /// A key that stands on a node that its owner, who has let go of everything, could have reached.
 pub(crate) fn left(node: usize, resource: &Resource, remaining: Duration) -> Violation {
     violation(format!(
@@ -223,6 +246,18 @@ mod tests {
         );
         node.execute(later, &acquire(b"a", 5));
         assert!(after_grant(later, &node, key.as_ref(), &acquire(b"a", 5)).is_err());
+    }
+
+    #[test]
+    fn whoever_was_refused_four_times_may_wait_as_long_again_and_nobody_else() {
+        let (mut in_vain, limit) = (InVain::default(), Duration::from_millis(250));
+        let at = |ms: u64| Moment::from_ns(ms * SECOND / 1_000);
+        for ms in [12_000, 12_250, 12_750, 13_750] {
+            in_vain.add(at(ms), &owner(b"a"));
+        }
+        let until = in_vain.asks_until(&owner(b"a"), limit);
+        assert!(at(15_750) < until && until < at(16_050), "{until:?}");
+        assert_eq!(in_vain.asks_until(&owner(b"b"), limit), Moment::START);
     }
 
     #[test]
