@@ -91,6 +91,8 @@ pub(crate) struct Shell {
     ending: ShutdownState,
     /// Whether it shares its thread with the callers.
     is_guest: bool,
+    /// Whether votes that leave together cost a node less than one by one.
+    votes_in_calls: bool,
     /// When the engine was last told what the wall clock shows.
     epoch_at: Instant,
     /// None if nobody observes.
@@ -385,10 +387,12 @@ impl Shell {
 
     /// How many events of a link are taken at once. What is to be asked then leaves before the next are taken, so that a
     /// node has something to do meanwhile: if everything were taken, it and we would work in turns. With more nodes there
-    /// is always one that has.
+    /// is always one that has. Nor should it be few where votes leave in calls: those who are told ask together, and a node
+    /// that has more to do than we needs for a call of 14 a fifth less than for two of 7.
     fn at_once(&self) -> usize {
+        let parts = if self.votes_in_calls { 2 } else { 4 };
         match self.ending {
-            ShutdownState::NotYet => LEAST_HEARD.max(self.pending.len() / 4) * self.links.len(),
+            ShutdownState::NotYet => LEAST_HEARD.max(self.pending.len() / parts) * self.links.len(),
             // Whether all is confirmed is believed the clock at each turn: what is in is not late.
             ShutdownState::ShutDown(..) | ShutdownState::Deserted(_) => usize::MAX,
         }

@@ -89,6 +89,7 @@ pub(crate) fn spawn(
             alarm: Alarm::new(clock),
             ending: ShutdownState::NotYet,
             is_guest,
+            votes_in_calls: handle.configuration().is_fenced(),
             epoch_at: Instant::ORIGIN,
             instrumentation: Instrumentation::new(observers, &handle.nodes()),
         })
