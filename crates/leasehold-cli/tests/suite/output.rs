@@ -177,12 +177,12 @@ fn a_run_whose_talk_nobody_reads_starts_its_command_and_ends() {
     assert_eq!(run.end_alone(), 0);
     let next = user.run(&["run", "-n", "demo", "--", "true"]).end();
     assert_eq!(next.code, 0, "{next:?}");
-    // A quarter of a second is what the pipe may cost it.
+    // A quarter of a second is what the pipe may cost it, and not the time of a lease.
     let words = ["run", "-v", "demo", "--", "true"];
     let clock = Clock::system();
     let begun = clock.now();
     let run = user.run_in("sh", &shell, &words).start();
     assert_eq!(run.end_alone(), 0);
     let took = clock.now().saturating_since(begun);
-    assert!(took < Duration::from_millis(1500), "{took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }

@@ -21,7 +21,7 @@ fn a_killed_run_takes_its_command_and_all_of_its_group_with_it() {
         -9,
         &[", which held \"demo\", was killed; the command that it ran was ended"],
     );
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 #[test]
