@@ -51,7 +51,7 @@ macro_rules! simulator {
             inputs: Inputs::Program("leasehold-sim"),
             ..step(
                 concat!("simulator ", $part),
-                70,
+                55,
                 &["xtask", "sim", "--seeds", "20000", "--part", $part],
             )
         }
@@ -102,26 +102,27 @@ static STEPS: &[Step] = &[
         needs: Some(&["mutants", "--version"]),
         ..step("cargo-mutants", 8, CARGO_MUTANTS)
     },
-    step("mutants S1", 40, &["xtask", "mutants", "S1"]),
-    step("mutants S2", 20, &["xtask", "mutants", "S2"]),
-    step("mutants S3", 90, &["xtask", "mutants", "S3"]),
-    step("mutants S4", 50, &["xtask", "mutants", "S4"]),
-    step("mutants S5", 30, &["xtask", "mutants", "S5"]),
-    step("mutants S6", 50, &["xtask", "mutants", "S6"]),
-    step("mutants S7", 40, &["xtask", "mutants", "S7"]),
-    step("mutants S8", 10, &["xtask", "mutants", "S8"]),
-    step("mutants S9", 90, &["xtask", "mutants", "S9"]),
-    step("mutants S10", 120, &["xtask", "mutants", "S10"]),
+    step("mutants S1", 7, &["xtask", "mutants", "--by-one", "S1"]),
+    step("mutants S2", 4, &["xtask", "mutants", "--by-one", "S2"]),
+    step("mutants S3", 15, &["xtask", "mutants", "--by-one", "S3"]),
+    step("mutants S4", 8, &["xtask", "mutants", "--by-one", "S4"]),
+    step("mutants S5", 6, &["xtask", "mutants", "--by-one", "S5"]),
+    step("mutants S6", 8, &["xtask", "mutants", "--by-one", "S6"]),
+    step("mutants S7", 7, &["xtask", "mutants", "--by-one", "S7"]),
+    step("mutants S8", 3, &["xtask", "mutants", "--by-one", "S8"]),
+    step("mutants S9", 15, &["xtask", "mutants", "--by-one", "S9"]),
+    step("mutants S10", 20, &["xtask", "mutants", "--by-one", "S10"]),
     step(
         "mutants T1 to T4",
-        20,
-        &["xtask", "mutants", "T1", "T2", "T3", "T4"],
+        4,
+        &["xtask", "mutants", "--by-one", "T1", "T2", "T3", "T4"],
     ),
     step(
         "mutants of the steps",
-        20,
+        4,
         &[
-            "xtask", "mutants", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5", "Retry",
+            "xtask", "mutants", "--by-one", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5",
+            "Retry",
         ],
     ),
 ];
