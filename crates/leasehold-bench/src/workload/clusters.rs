@@ -31,8 +31,8 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
             let one = lone.block_on(one)?;
             let new = lone.block_on(latency::cycles(manager, effort.cycles))?;
             if round > 0 {
-                latency::note(ledger, ONE_NAME, site.name, one);
-                latency::note(ledger, ONE_TASK, site.name, new);
+                latency::note(ledger, ONE_NAME, site.name, [one]);
+                latency::note(ledger, ONE_TASK, site.name, [new]);
             }
         }
         for (site, manager) in rotated(round, &crowded) {
