@@ -12,7 +12,7 @@ use crate::support::{
 use leasehold::{
     RestartGuard,
     configuration::Configuration,
-    link::redis::wire::{self, RemoteProcess, Wire},
+    link::redis::wire::{self, Wire},
 };
 use leasehold_core::{Quorum, Ttl, quarantine::Disk};
 use leasehold_fake_redis::{Data, Interpreter, Reply, Server, Time};
@@ -121,22 +121,6 @@ impl Both {
     fn link(&mut self) -> usize {
         // Most belong together, so that not every vote is of another configuration.
         self.dice.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3])
-    }
-
-    fn request(&mut self) -> Vec<u8> {
-        let link = self.link();
-        let request = self.dice.request(&TTLS);
-        let id = format!("{}/{}", self.model.run_id, self.model.replid);
-        let met = [id.as_str(), &id, &id, &id, "12ab/34cd", ""];
-        let met = self.dice.pick(&met);
-        let disk = self.disk(link);
-        let peer = RemoteProcess::new(met, disk);
-        let together = self.together(request);
-        let (_, wire) = &self.links[link];
-        match wire.call(&together, &peer) {
-            Some(call) => call,
-            None => wire.request(&together[0], &peer),
-        }
     }
 
     /// What is relied upon of the disk over this link: the second one trusts it, if it is told that it may.

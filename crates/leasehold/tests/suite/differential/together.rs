@@ -1,11 +1,33 @@
-//! Requests that leave in one call.
+//! Requests, alone or in one call.
 
 use super::{Both, TTLS};
+use leasehold::link::redis::wire::RemoteProcess;
 use leasehold_core::Request;
 
 impl Both {
+    /// One request, or several that leave together, in the bytes of a link.
+    pub(super) fn request(&mut self) -> Vec<u8> {
+        let request = self.dice.request(&TTLS);
+        // Plain locks have no shares: their queue would be a key that is not compared.
+        let link = match request.resource().is_part() {
+            true => self.link().min(2),
+            false => self.link(),
+        };
+        let id = format!("{}/{}", self.model.run_id, self.model.replid);
+        let met = [id.as_str(), &id, &id, &id, "12ab/34cd", ""];
+        let met = self.dice.pick(&met);
+        let disk = self.disk(link);
+        let peer = RemoteProcess::new(met, disk);
+        let together = self.together(request);
+        let (_, wire) = &self.links[link];
+        match wire.call(&together, &peer) {
+            Some(call) => call,
+            None => wire.request(&together[0], &peer),
+        }
+    }
+
     /// The request, and others that could leave in the same call.
-    pub(super) fn together(&mut self, request: Request) -> Vec<Request> {
+    fn together(&mut self, request: Request) -> Vec<Request> {
         let mut together = vec![request];
         for _ in 0..self.dice.roll(4) {
             let other = self.dice.request(&TTLS);
