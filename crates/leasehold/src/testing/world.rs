@@ -220,7 +220,7 @@ impl World {
     /// [`max_extensions`](crate::LockOptions::max_extensions) finds out with its next extension, or at its end; so
     /// does any that cannot reach a quorum.
     ///
-    /// Lets 20 ms pass, since managers that have just looked do not look again at once.
+    /// Lets 40 ms pass, half of them before and half behind it: a manager that has just looked looks again within 20 ms.
     ///
     /// # Panics
     /// If no node has a key of the lock, so that a name that is misspelt is no test that passes; as
@@ -242,7 +242,7 @@ impl World {
         for node in &self.nodes {
             node.hint(Some(&resource));
         }
-        self.settle();
+        self.advance(CALM);
     }
 
     /// What any node has a key of.
@@ -269,7 +269,7 @@ async fn yield_once() {
     .await;
 }
 
-/// After so long everybody is ready to look again.
+/// Whoever has just looked looks again within this time, if told to.
 const CALM: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
@@ -288,6 +288,22 @@ mod tests {
         let panicked = catch_unwind(AssertUnwindSafe(work)).err();
         let said = panicked.expect("it cannot end otherwise");
         *said.downcast::<String>().expect("it says something")
+    }
+
+    /// Its manager looks after the keys when a node is back, which it may do just before they are taken away.
+    #[test]
+    fn a_holder_that_has_just_looked_finds_out_as_well() {
+        for _ in 0..200 {
+            let world = World::new(3);
+            let mutex = world.manager().blocking().mutex("report").expect("a name");
+            let guard = mutex.acquire().expect("it is free");
+            world.node(0).down("no route");
+            world.advance(Duration::from_secs(60));
+            assert!(guard.is_valid());
+            world.node(0).up();
+            world.lose("report");
+            assert!(!guard.is_valid(), "{:?}", guard.remaining());
+        }
     }
 
     #[test]
