@@ -1,6 +1,7 @@
 //! What the link makes of something that says what no server says, or not when a server would.
 
 use crate::support::driven::{Driven, MINUTE, acquire, fault, impostor, overheard, release};
+use leasehold::link::LinkEvent;
 use leasehold_core::{FaultKind, Vote};
 use std::time::Duration;
 
@@ -56,6 +57,23 @@ fn what_was_given_leaves_before_the_next_answer_is_taken() {
         reads.any(is_release),
         "the node has nothing to do meanwhile"
     );
+}
+
+#[test]
+fn a_hint_that_comes_with_the_greeting_is_told() {
+    let mut link = Driven::up(&impostor(&[
+        "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n*0\r\n\
+         *5\r\n$0\r\n\r\n$1\r\nc\r\n$1\r\nt\r\n:0\r\n_\r\n\
+         >2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n",
+    ]));
+    let told = loop {
+        match link.event() {
+            LinkEvent::Changed(Some(resource)) => break resource,
+            LinkEvent::Changed(None) => {}
+            other => panic!("a hint was expected: {other:?}"),
+        }
+    };
+    assert_eq!(told.as_str(), "a");
 }
 
 #[test]

@@ -47,8 +47,9 @@ impl Connection {
         let question = asks.then(|| Box::pin(sleep(PERIOD)));
         Self {
             stream,
+            // Argument S10: a hint may have come with the last answer to the introduction.
+            holds_answers: !received.bytes().is_empty(),
             received,
-            holds_answers: false,
             flush: false,
             interpreter: Interpreter::new(encoder, met, hints),
             question,

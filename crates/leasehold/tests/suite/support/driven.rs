@@ -235,7 +235,36 @@ pub(crate) fn impostor(says: &'static [&'static str]) -> String {
     overheard(says).0
 }
 
-/// The same, and what it hears, read by read.
+/// Whether no command in it lacks its end.
+fn is_whole(mut heard: &[u8]) -> bool {
+    while !heard.is_empty() {
+        let Some(rest) = behind_command(heard) else {
+            return false;
+        };
+        heard = rest;
+    }
+    true
+}
+
+/// What comes behind the first command: a list of texts, each with its length.
+fn behind_command(heard: &[u8]) -> Option<&[u8]> {
+    let line = |bytes: &'_ [u8]| -> Option<(usize, usize)> {
+        let end = bytes.windows(2).position(|two| two == b"\r\n")?;
+        let number = std::str::from_utf8(bytes.get(1..end)?).expect("a length");
+        Some((number.parse().expect("a length"), end + 2))
+    };
+    let (count, mut at) = line(heard)?;
+    for _ in 0..count {
+        let (length, begin) = line(&heard[at..])?;
+        at += begin + length + 2;
+        if at > heard.len() {
+            return None;
+        }
+    }
+    Some(&heard[at..])
+}
+
+/// The same, and what it hears, command by command or several at a time.
 pub(crate) fn overheard(says: &'static [&'static str]) -> (String, mpsc::Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it listens").to_string();
@@ -243,11 +272,16 @@ pub(crate) fn overheard(says: &'static [&'static str]) -> (String, mpsc::Receive
     thread::spawn(move || {
         for stream in listener.incoming().take(2) {
             let mut stream = stream.expect("somebody came");
-            let mut heard = [0; 64 * 1024];
+            let (mut space, mut heard) = ([0; 64 * 1024], Vec::new());
             let mut words = says.iter().chain(says.last().into_iter().cycle());
-            while let Ok(count @ 1..) = stream.read(&mut heard) {
+            while let Ok(count @ 1..) = stream.read(&mut space) {
+                heard.extend_from_slice(&space[..count]);
+                // What is said in one write may come in several reads.
+                if !is_whole(&heard) {
+                    continue;
+                }
                 // Most do not want to know.
-                let _ = tells.send(heard[..count].to_vec());
+                let _ = tells.send(std::mem::take(&mut heard));
                 let word = words.next().expect("the last is said for ever");
                 if stream.write_all(word.as_bytes()).is_err() {
                     break;
