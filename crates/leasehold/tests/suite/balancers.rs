@@ -89,16 +89,17 @@ fn a_lease_behind_haproxy_outlives_connections_that_it_closes_for_being_idle() {
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let mutex = waiter.mutex("r").expect("a plain name");
-            block_on(mutex.acquire()).map(|guard| block_on(guard.release()))
+            block_on(mutex.acquire()).map(drop)
         });
         // Twice as long as the lease would live without an extension.
         pause(3_000 * MS);
         assert!(guard.is_valid(), "it was extended");
         assert!(!waiting.is_finished(), "it is held");
         assert!(opened() > before + 4, "connections were closed");
-        assert!(block_on(guard.release()).is_released());
-        let released = waiting.join().expect("it does not panic");
-        assert!(released.expect("it has its turn").is_released());
+        // Nobody may have heard the answer: the connection may be closed just then. It is released all the same.
+        drop(block_on(guard.release()));
+        let waited = waiting.join().expect("it does not panic");
+        waited.expect("it has its turn");
     });
 }
 
