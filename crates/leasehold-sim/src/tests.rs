@@ -1,10 +1,11 @@
 //! The world itself, and every scenario for a few seeds.
 
 use crate::{
-    campaign,
-    check::Property,
+    campaign::{self, Summary},
+    check::{Property, Violation},
     course::Phase,
     scenario::{Law, Scenario},
+    time::Moment,
     trace::Trace,
     world::World,
 };
@@ -148,4 +149,26 @@ fn the_owner_tells_who_signed() {
     assert_eq!(crate::world::signer(&owner), Some((2, 300)));
     let foreign = Owner::from_bytes(b"foreign").expect("seven bytes");
     assert_eq!(crate::world::signer(&foreign), None);
+}
+
+#[test]
+fn a_fault_is_told_as_the_mutants_read_it() {
+    let calm = Scenario::find("calm").expect("it is there");
+    let violation = Violation {
+        property: Property::Leftovers,
+        what: "a key: left".to_owned(),
+    };
+    let mut summary = Summary {
+        seeds: 1,
+        leases: 1,
+        violations: vec![(12, Moment::from_ns(3_000_000_000), violation)],
+        ..Summary::default()
+    };
+    let told = crate::fault(calm, &summary).expect("it is not as it must be");
+    assert!(
+        told.starts_with("seed 12, at 3.000000 s: Leftovers: a key: left\n"),
+        "{told}"
+    );
+    summary.violations.clear();
+    assert_eq!(crate::fault(calm, &summary), None);
 }

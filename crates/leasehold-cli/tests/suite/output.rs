@@ -177,7 +177,7 @@ fn a_run_whose_talk_nobody_reads_starts_its_command_and_ends() {
     assert_eq!(run.end_alone(), 0);
     let next = user.run(&["run", "-n", "demo", "--", "true"]).end();
     assert_eq!(next.code, 0, "{next:?}");
-    // A quarter of a second is what the pipe may cost it, and not the time of a lease.
+    // A quarter of a second is what the pipe may cost it. Without that limit it would wait for a reader for ever.
     let words = ["run", "-v", "demo", "--", "true"];
     let clock = Clock::system();
     let begun = clock.now();

@@ -217,8 +217,8 @@ impl Shared {
             if state.mode == Mode::Refuse {
                 drop(client);
                 drop(listener);
-                // Otherwise another test's server may come to listen there. Refused as long as a process that another test is
-                // just starting has a copy of the listener, until it runs its program.
+                // Otherwise another test's server may come to listen there. The port cannot be had while a process that
+                // another test is just starting has a copy of the listener, until it runs its program.
                 let keep = || kept_port::keep(port).ok();
                 let kept = wait::until(PATIENCE / 2, keep);
                 state.listening = false;

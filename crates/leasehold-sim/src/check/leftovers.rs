@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_refused_four_times_may_wait_as_long_again_and_nobody_else() {
+    fn an_owner_that_was_refused_four_times_may_wait_as_long_again_and_no_other() {
         let (mut in_vain, limit) = (InVain::default(), Duration::from_millis(250));
         let at = |ms: u64| Moment::from_ns(ms * SECOND / 1_000);
         for ms in [12_000, 12_250, 12_750, 13_750] {

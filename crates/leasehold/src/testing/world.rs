@@ -269,7 +269,7 @@ async fn yield_once() {
     .await;
 }
 
-/// Whoever has just looked looks again within this time, if told to.
+/// A manager that has just looked looks again within this time, if it is told to.
 const CALM: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
