@@ -109,7 +109,12 @@ impl Gathered {
 
     /// Whether another would make the call too long for a node that serves others as well, or for the window.
     pub(super) fn is_full(&self) -> bool {
-        self.asked.len() >= MOST || self.keys.len() + self.arguments.len() >= MOST_BYTES
+        let is_of_parts = self
+            .asked
+            .first()
+            .is_some_and(|(lock, _)| lock.is_of_a_part);
+        let most = if is_of_parts { MOST_PARTS } else { MOST };
+        self.asked.len() >= most || self.keys.len() + self.arguments.len() >= MOST_BYTES
     }
 
     /// False if none is for this lock.
@@ -175,8 +180,12 @@ impl Mark {
     }
 }
 
-/// How many locks a call is for at most. With twice as many each would cost a node a twentieth less.
-const MOST: usize = 32;
+/// How many locks a call is for at most. With half as many each costs the nodes a tenth more, with a vote and its
+/// release; more do not fit into the bytes.
+const MOST: usize = 64;
+
+/// How many shares or permits of one name, for each of which a node has more to do.
+const MOST_PARTS: usize = 32;
 
 /// How many bytes of keys and arguments a call has, but for those of the last that joined it. A quarter of the window.
 const MOST_BYTES: usize = 8 * 1024;

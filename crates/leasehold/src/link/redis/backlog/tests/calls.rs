@@ -178,7 +178,7 @@ fn plain_votes_are_commands_that_leave_at_once_unless_a_release_of_the_lock_is_b
 #[test]
 fn a_call_is_bounded_and_grows_while_nothing_can_leave() {
     let (encoder, mut backlog) = (fenced(), Backlog::default());
-    for number in 0..100 {
+    for number in 0..200 {
         given(&mut backlog, number, &vote(&number.to_string()), &encoder);
     }
     let locks = |backlog: &Backlog| {
@@ -187,12 +187,12 @@ fn a_call_is_bounded_and_grows_while_nothing_can_leave() {
         keys.map(|keys| keys.expect("a number") - 1)
             .collect::<Vec<_>>()
     };
-    assert_eq!(locks(&backlog), [32, 32, 32], "full calls wait for nothing");
+    assert_eq!(locks(&backlog), [64, 64, 64], "full calls wait for nothing");
     backlog.say_if_room(&encoder, &met());
-    assert_eq!(locks(&backlog), [32, 32, 32], "they leave first");
+    assert_eq!(locks(&backlog), [64, 64, 64], "they leave first");
     backlog.sent(backlog.ready().len());
     backlog.say_if_room(&encoder, &met());
-    assert_eq!(locks(&backlog), [4]);
+    assert_eq!(locks(&backlog), [8]);
     // Long names.
     let (mut backlog, name) = (Backlog::default(), "x".repeat(400));
     for number in 0..40 {

@@ -150,3 +150,14 @@ fn a_call_without_its_script_is_given_again_with_it() {
     let order = order.map(|(at, behind): (usize, u16)| (requests[at].clone(), behind));
     assert_eq!(all_left(&mut backlog, &encoder), order);
 }
+
+#[test]
+fn a_call_for_parts_is_shorter_than_one_for_locks() {
+    let (encoder, mut backlog) = (fenced(), Backlog::default());
+    for number in 2..100 {
+        given(&mut backlog, number.into(), &vote("a", number), &encoder);
+    }
+    let left = all_left(&mut backlog, &encoder);
+    let longest = left.iter().map(|(_, behind)| behind + 1).max();
+    assert_eq!((left.len(), longest), (98, Some(32)));
+}
