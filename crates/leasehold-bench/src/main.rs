@@ -42,7 +42,7 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use workload::{ON_SCALE, Workload};
+use workload::{Load, ON_SCALE, Workload};
 
 /// Any error ends a workload, and is told.
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -98,12 +98,9 @@ fn play(words: &[&str]) -> Fallible<()> {
 /// Measures and tells. True if everything could be run.
 fn bench(args: &Args) -> Fallible<bool> {
     let effort = &args.effort();
-    let (_awake, kept) = match awake::Awake::keep() {
-        Ok(awake) => (
-            Some(awake),
-            "A spinning process of the idle class keeps each core awake.".to_owned(),
-        ),
-        Err(reason) => (None, format!("The cores may have slept: {reason}.")),
+    let kept = match awake::Awake::keep() {
+        Ok(_) => "Where tasks leave the cores idle, a spinning process of the idle class keeps each awake.".to_owned(),
+        Err(reason) => format!("The cores may have slept: {reason}."),
     };
     let conditions = Conditions::look(effort, kept)?;
     if let Some(commit) = &args.against {
@@ -135,6 +132,10 @@ fn take_turns(args: &Args) -> Fallible<bool> {
 }
 
 fn measure(workload: &'static Workload, effort: &Effort) -> Report {
+    let _awake = match workload.load {
+        Load::Light => awake::Awake::keep().ok(),
+        Load::Full => None,
+    };
     let mut ledger = ledger::Ledger::default();
     let failure = (workload.run)(effort, &mut ledger).err();
     let verdicts = (workload.bars)(effort);
