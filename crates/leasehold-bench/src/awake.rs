@@ -2,7 +2,7 @@
 //!
 //! On a virtual machine an idle processor takes longer to wake than a lock takes, and a quiet benchmark is slower than a
 //! busy one. One process per processor spins in the idle class: it gets only what nobody else wants. Where many tasks
-//! leave no processor idle, it would only delay who wakes up: 64 tasks lock half as often beside it.
+//! leave no processor idle, it would only delay who wakes up.
 
 use std::{
     env, io,

@@ -42,7 +42,7 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use workload::{Load, ON_SCALE, Workload};
+use workload::{BUSY, ON_SCALE, Workload};
 
 /// Any error ends a workload, and is told.
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -98,6 +98,7 @@ fn play(words: &[&str]) -> Fallible<()> {
 /// Measures and tells. True if everything could be run.
 fn bench(args: &Args) -> Fallible<bool> {
     let effort = &args.effort();
+    // Tried, since the head of the output tells whether it can be had.
     let kept = match awake::Awake::keep() {
         Ok(_) => "Where tasks leave the cores idle, a spinning process of the idle class keeps each awake.".to_owned(),
         Err(reason) => format!("The cores may have slept: {reason}."),
@@ -132,9 +133,10 @@ fn take_turns(args: &Args) -> Fallible<bool> {
 }
 
 fn measure(workload: &'static Workload, effort: &Effort) -> Report {
-    let _awake = match workload.load {
-        Load::Light => awake::Awake::keep().ok(),
-        Load::Full => None,
+    // Why it is refused, if it is, stands at the head of the output.
+    let _awake = match BUSY.contains(&workload.name) {
+        true => None,
+        false => awake::Awake::keep().ok(),
     };
     let mut ledger = ledger::Ledger::default();
     let failure = (workload.run)(effort, &mut ledger).err();

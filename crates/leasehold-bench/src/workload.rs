@@ -34,18 +34,8 @@ pub(crate) struct Workload {
     pub(crate) headline: &'static str,
     /// Who the ratios are to.
     pub(crate) references: &'static [&'static str],
-    pub(crate) load: Load,
     pub(crate) run: fn(&Effort, &mut Ledger) -> Fallible<()>,
     pub(crate) bars: fn(&Effort) -> Vec<Bar>,
-}
-
-/// What a workload leaves of the processors.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Load {
-    /// They would sleep: spinning processes keep them awake.
-    Light,
-    /// Nothing.
-    Full,
 }
 
 impl fmt::Debug for Workload {
@@ -65,7 +55,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 takes twice as long while the kernel has node and client on two cores.",
         headline: "cycle p50 µs",
         references: &["bare", "rslock"],
-        load: Load::Light,
         run: latency::run,
         bars: |_| bars::latency(),
     },
@@ -76,7 +65,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 none, in turns.",
         headline: several::TEN,
         references: &[],
-        load: Load::Light,
         run: several::run,
         bars: |_| bars::several(),
     },
@@ -87,7 +75,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 fifteen readers and a writer of one name, each of which has it for a millisecond: how long they wait.",
         headline: readers::READ,
         references: &[],
-        load: Load::Light,
         run: readers::run,
         bars: |_| bars::readers(),
     },
@@ -98,18 +85,16 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 one name, each for 1 ms by a timer of the runtime and again at once: a mutex, and one of eight permits.",
         headline: permits::PERMITS,
         references: &[],
-        load: Load::Light,
         run: permits::run,
         bars: |_| bars::permits(),
     },
     Workload {
-        name: "throughput",
+        name: BUSY[0],
         title: "Many tasks",
         about: "Each locks and unlocks new keys of its own. Runtime of two threads; the bare wire has one thread and one \
                 connection per node, like leasehold.",
         headline: "cycles/s",
         references: &["rslock", "bare"],
-        load: Load::Full,
         run: throughput::run,
         bars: |_| bars::throughput(),
     },
@@ -122,7 +107,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 the time of its cycles, nobody else does.",
         headline: "instructions/cycle",
         references: &["rslock", "bare"],
-        load: Load::Light,
         run: instructions::run,
         bars: |_| bars::instruction(),
     },
@@ -133,18 +117,16 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 call there.",
         headline: "commands/cycle",
         references: &["rslock"],
-        load: Load::Light,
         run: sent::run,
         bars: |_| bars::sent(),
     },
     Workload {
-        name: "votes",
+        name: BUSY[1],
         title: "What a vote costs a node",
         about: "64 tasks acquire 20 locks each and keep them, five times: the processor time of all nodes, for each vote. The bare wire \
                 sends `SET key owner NX PX ttl`, 64 in one write to a node.",
         headline: "server CPU µs/vote",
         references: &["bare"],
-        load: Load::Full,
         run: votes::run,
         bars: |_| bars::votes(),
     },
@@ -158,7 +140,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 hand-over, and what the mutex takes beyond the hold to wake the next task.",
         headline: "wait p99 ms",
         references: &["rslock"],
-        load: Load::Light,
         run: tasks::run,
         bars: |_| bars::task(),
     },
@@ -168,7 +149,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
         about: "As above, in processes of their own.",
         headline: "wait p99 ms",
         references: &["rslock"],
-        load: Load::Light,
         run: processes::run,
         bars: |_| bars::process(),
     },
@@ -179,7 +159,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 most; `healthy` is the same client just before; `start` is a new client's time to its first lock.",
         headline: "p50 µs",
         references: &["rslock"],
-        load: Load::Light,
         run: faults::run,
         bars: |_| bars::fault(),
     },
@@ -191,7 +170,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 instructions when the client extends one on all nodes.",
         headline: "instructions/renewal",
         references: &[],
-        load: Load::Light,
         run: held::run,
         bars: bars::held,
     },
@@ -202,7 +180,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 are gone, after 20,000 others. 64 tasks, once per run.",
         headline: "KiB afterwards",
         references: &[],
-        load: Load::Light,
         run: names::run,
         bars: bars::names,
     },
@@ -212,7 +189,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
         about: "All wait for it; the time from its release until each has had it.",
         headline: "all served ms",
         references: &["rslock"],
-        load: Load::Light,
         run: herd::run,
         bars: |_| Vec::new(),
     },
@@ -223,7 +199,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 The bare wire is a thread that reads what the nodes tell of their keys, and asks.",
         headline: "wake-up p50 round trips",
         references: &["bare", "rslock"],
-        load: Load::Light,
         run: wake::run,
         bars: |_| bars::wake(),
     },
@@ -233,7 +208,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
         about: "How late one has a key whose holder died, among many other keys that live.",
         headline: "late p99 ms",
         references: &["rslock"],
-        load: Load::Light,
         run: expiry::run,
         bars: bars::expiry,
     },
@@ -246,7 +220,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 and did nothing but that.",
         headline: "cycle p50 µs",
         references: &[clusters::SERVERS],
-        load: Load::Light,
         run: clusters::run,
         bars: bars::clusters,
     },
@@ -257,7 +230,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 locked once, and want nothing.",
         headline: "node bytes/lease",
         references: &[],
-        load: Load::Light,
         run: clients::run,
         bars: bars::clients,
     },
@@ -268,7 +240,6 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
                 process and by its own clock.",
         headline: "cycle p50 µs",
         references: &["bare"],
-        load: Load::Light,
         run: peers::run,
         bars: |_| bars::peers(),
     },
@@ -276,6 +247,9 @@ pub(crate) static WORKLOADS: [Workload; 19] = [
 
 /// Those that docs/SCALE.md tells of, and not docs/PERFORMANCE.md.
 pub(crate) const ON_SCALE: [&str; 2] = ["clusters", "clients"];
+
+/// Those that keep all processors awake by themselves.
+pub(crate) const BUSY: [&str; 2] = ["throughput", "votes"];
 
 /// The one that is measured only if it is asked for: it installs packages.
 pub(crate) const PEERS: &str = "peers";

@@ -92,10 +92,11 @@ impl Nemesis<'_> {
             .clock_skew(SKEW)
             .operator()
             .map_err(|error| error.to_string())?;
+        let is_new = |name: &str| new.url().ends_with(name);
         // Servers that are stopped are told when they go on.
         let is_told = |done: &Reconfiguration| {
-            let is_new = |node: &&Reconfigured| new.url().ends_with(node.node.as_str());
-            let told = done.nodes.iter().find(is_new).map(|node| &node.outcome);
+            let of_new = |node: &&Reconfigured| is_new(node.node.as_str());
+            let told = done.nodes.iter().find(of_new).map(|node| &node.outcome);
             done.goes_on && matches!(told, Some(Outcome::Changed { .. } | Outcome::Already))
         };
         let mut last = String::new();
@@ -107,9 +108,9 @@ impl Nemesis<'_> {
                 Ok(done) => format!("{done:?}"),
                 Err(error) => {
                     if let ReconfigureError::Foreign { node, .. } = error
-                        && new.url().ends_with(node.as_str())
+                        && is_new(node.as_str())
                     {
-                        // A client of a list that had it before came to it first.
+                        // A client that still had an older list, with this server in it, took it for a new node of that.
                         new.restart_empty().map_err(told)?;
                     }
                     error.to_string()

@@ -180,8 +180,8 @@ impl Mark {
     }
 }
 
-/// How many locks a call is for at most. With half as many each costs the nodes a tenth more, with a vote and its
-/// release; more do not fit into the bytes.
+/// How many locks a call is for at most. With half as many, a lock and its release cost the nodes a tenth more; more would
+/// seldom fit into the bytes.
 const MOST: usize = 64;
 
 /// How many shares or permits of one name, for each of which a node has more to do.
