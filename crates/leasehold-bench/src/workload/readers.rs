@@ -25,13 +25,16 @@ fn compare(effort: &Effort, nodes: usize, ledger: &mut Ledger) -> Fallible<()> {
     let setting = super::nodes(nodes);
     // The first round warms up.
     for round in 0..=effort.rounds {
-        let mut figures = Vec::new();
-        for kind in rotated(round, &[Kind::Mutex, Kind::Share]) {
-            let [one, many] = kind.figures();
-            let mut alone = runtime.block_on(cycles(&manager, *kind, "alone", effort.cycles))?;
-            figures.push((one, alone.percentile(0.5)));
+        let alone = runtime
+            .block_on(cycles(&manager, effort.cycles))?
+            .into_iter();
+        let mut figures: Vec<_> = [MUTEX, READ]
+            .into_iter()
+            .zip(alone.map(|mut sample| sample.percentile(0.5)))
+            .collect();
+        for kind in rotated(round, &KINDS) {
             let rate = runtime.block_on(together(&manager, *kind, effort.throughput))?;
-            figures.push((many, rate));
+            figures.push((kind.figure(), rate));
         }
         figures.extend(runtime.block_on(beside(&manager, round, effort.contention))?);
         for (figure, value) in figures.into_iter().filter(|_| round > 0) {
@@ -55,28 +58,28 @@ enum Kind {
     Share,
 }
 
+const KINDS: [Kind; 2] = [Kind::Mutex, Kind::Share];
+
 impl Kind {
-    const fn figures(self) -> [&'static str; 2] {
+    const fn figure(self) -> &'static str {
         match self {
-            Self::Mutex => [MUTEX, MUTEXES],
-            Self::Share => [READ, READS],
+            Self::Mutex => MUTEXES,
+            Self::Share => READS,
         }
     }
 }
 
-async fn cycles(
-    manager: &LockManager<Fenced>,
-    kind: Kind,
-    task: &str,
-    count: usize,
-) -> Fallible<Sample> {
-    let mut sample = Sample::default();
+/// A lock of one's own, then a share, and again, so that whatever else the machine does meets both.
+async fn cycles(manager: &LockManager<Fenced>, count: usize) -> Fallible<[Sample; 2]> {
+    let mut samples = [Sample::default(), Sample::default()];
     for number in 0..count {
-        let started = Moment::now();
-        cycle(manager, kind, &format!("readers:{task}:{number}")).await?;
-        sample.push(started.elapsed());
+        for (sample, kind) in samples.iter_mut().zip(KINDS) {
+            let started = Moment::now();
+            cycle(manager, kind, &format!("readers:alone:{number}")).await?;
+            sample.push(started.elapsed());
+        }
     }
-    Ok(sample)
+    Ok(samples)
 }
 
 async fn cycle(manager: &LockManager<Fenced>, kind: Kind, name: &str) -> Fallible<()> {
