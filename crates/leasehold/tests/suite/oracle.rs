@@ -1,7 +1,7 @@
 //! The scripts against the rule: what a server answers is what a table answers.
 
 use crate::support::{
-    dice::Dice,
+    dice::{Dice, OF_OUR_TIME},
     driven::{Driven, MINUTE, acquire, extend},
 };
 use leasehold::{RestartGuard, clock::Clock, configuration::Configuration};
@@ -36,7 +36,7 @@ fn a_server_answers_as_the_rule_says() {
         let mut link = Driven::up(&server.url());
         let (mut table, mut dice) = (Table::new(), Dice(seed));
         for step in 0..200 {
-            let request = dice.request(&[MINUTE]);
+            let request = dice.request(&[MINUTE], OF_OUR_TIME);
             let ruled = table.apply(Clock::system().now(), &request);
             let told = link.ask(&request);
             assert_eq!(

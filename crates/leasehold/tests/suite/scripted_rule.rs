@@ -6,7 +6,7 @@ mod kept;
 mod together;
 
 use crate::support::{
-    dice::{Dice, OWNERS, WAITERS, permit_owners},
+    dice::{Dice, OF_OUR_TIME, OWNERS, WAITERS, permit_owners},
     driven::{by, name},
 };
 use leasehold::{
@@ -324,7 +324,8 @@ impl Twice {
     }
 
     fn ask(&mut self, lua: &Interpreter) {
-        let request = self.dice.request(&TTLS);
+        let large = self.dice.pick(&[OF_OUR_TIME, OF_A_TIME_TO_COME]);
+        let request = self.dice.request(&TTLS, large);
         let Some(request) = self.possible(request) else {
             return;
         };
@@ -438,6 +439,9 @@ impl Twice {
         self.ruled.table.apply(now, &request)
     }
 }
+
+/// A token that no node's clock has come to.
+const OF_A_TIME_TO_COME: u64 = 4_000_000_000_000_000;
 
 /// The locks. The first and the last share a counter.
 const NAMES: [&str; 3] = ["r", "s", "e1x"];

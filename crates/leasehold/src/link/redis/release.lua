@@ -1,5 +1,5 @@
 -- KEYS[1…n] the locks, ARGV[1…n] their owners; of one lock alone ARGV[2] how long the key shall still live in ms, or nothing.
--- For each lock 'granted'; {0, holder, PTTL}: refused; an error. One lock's answer stands alone.
+-- For each lock 'granted'; {0, holder, PTTL}: refused; an error. One lock's answer stands alone, and so does 'granted' for all.
 -- Nothing can fail as a whole behind a write, so an error for all means that no key was touched.
 -- One alone needs no lists.
 if #KEYS == 1 then
@@ -25,6 +25,9 @@ for lock, key in ipairs(KEYS) do
 end
 if ours[1] then
   redis.call('DEL', unpack(ours))
+end
+if #ours == #KEYS then
+  return 'granted'
 end
 for lock, key in ipairs(KEYS) do
   local answer = 'granted'

@@ -45,7 +45,7 @@ pub(super) const OTHERS: [Script; 8] = [
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
     text: concat!("#!lua\n", guard!(), include_str!("votes.lua")),
-    sha1: "679be161d1a30560975a6bd63198d53a7bc0f22c",
+    sha1: "69abd20ee82105df621997bbf6bf8b1d778492a6",
 };
 /// A first vote for one lock, and one for a key that somebody else has.
 pub(super) const VOTE: Script = Script {
@@ -127,7 +127,7 @@ pub(super) const INSPECT: Script = Script {
 };
 pub(super) const RELEASE: Script = Script {
     text: concat!("#!lua flags=allow-oom\n", include_str!("release.lua")),
-    sha1: "243a29961bcf3b8a0b0aff97b08cf4d5a2697153",
+    sha1: "98456b576c821e1d8f38b577b2a790f395696e01",
 };
 
 /// A vote for several names that are locked together.

@@ -1,13 +1,14 @@
 //! Requests, alone or in one call.
 
 use super::{Both, TTLS};
+use crate::support::dice::OF_OUR_TIME;
 use leasehold::link::redis::wire::RemoteProcess;
 use leasehold_core::Request;
 
 impl Both {
     /// One request, or several that leave together, in the bytes of a link.
     pub(super) fn request(&mut self) -> Vec<u8> {
-        let request = self.dice.request(&TTLS);
+        let request = self.dice.request(&TTLS, OF_OUR_TIME);
         // Plain locks have no shares: their queue would be a key that is not compared.
         let link = match request.resource().is_part() {
             true => self.link().min(2),
@@ -30,7 +31,7 @@ impl Both {
     fn together(&mut self, request: Request) -> Vec<Request> {
         let mut together = vec![request];
         for _ in 0..self.dice.roll(4) {
-            let other = self.dice.request(&TTLS);
+            let other = self.dice.request(&TTLS, OF_OUR_TIME);
             let is_new = |known: &Request| known.resource() != other.resource();
             let is_like = std::mem::discriminant(&other) == std::mem::discriminant(&together[0]);
             if is_like && other.place().is_none() && together.iter().all(is_new) {

@@ -24,6 +24,9 @@ pub(crate) fn permit_owners() -> impl Iterator<Item = Owner> {
     })
 }
 
+/// A token of our time, which has all the digits.
+pub(crate) const OF_OUR_TIME: u64 = 1_700_000_000_000_000;
+
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -40,12 +43,12 @@ impl Dice {
     }
 
     /// A request for one of two locks, or a share or a permit of one, or for several of three, by one of three owners, with one of
-    /// these TTLs.
-    pub(crate) fn request(&mut self, ttls: &[Duration]) -> Request {
+    /// these TTLs. Tokens are small, or about as large as this.
+    pub(crate) fn request(&mut self, ttls: &[Duration], large: u64) -> Request {
         let (resource, [owner, from]) = self.parties();
         let ttl = Ttl::new(self.pick(ttls)).expect("in range");
-        // Small ones meet each other, and those of our time have all the digits.
-        let number = self.pick(&[1, 1, 1, 1, 1, 1_700_000_000_000_000]) + self.roll(50);
+        // Small ones meet each other.
+        let number = self.pick(&[1, 1, 1, 1, 1, large]) + self.roll(50);
         let token = FencingToken::new(number).expect("in range");
         let proposal = Some(token).filter(|_| self.roll(5) > 0);
         let place = self.place_for(&resource);

@@ -8,7 +8,7 @@ fn asked(interpreter: &Interpreter, names: &[&str]) -> Backlog {
     let (encoder, met) = (&interpreter.encoder, &interpreter.met);
     let mut backlog = Backlog::default();
     for (step, &name) in (0..).zip(names) {
-        gather(&mut backlog, step, name, encoder, met);
+        gather(&mut backlog, step, &vote(name), encoder, met);
     }
     backlog.say_gathered(encoder, met);
     backlog.sent(backlog.ready().len());
@@ -16,20 +16,36 @@ fn asked(interpreter: &Interpreter, names: &[&str]) -> Backlog {
 }
 
 /// A vote for the lock of this name.
-fn gather(backlog: &mut Backlog, step: u32, name: &str, encoder: &Encoder, met: &ServerInfo) {
-    let resource = Resource::new(name).expect("a name");
-    let vote = Request::Acquire {
-        resource,
+fn vote(name: &str) -> Request {
+    Request::Acquire {
+        resource: Resource::new(name).expect("a name"),
         owner: Owner::from_bytes(b"me").expect("an owner"),
         ttl: Ttl::DEFAULT,
         proposal: FencingToken::new(7),
         place: None,
-    };
+    }
+}
+
+fn release(name: &str) -> Request {
+    Request::Release {
+        resource: Resource::new(name).expect("a name"),
+        owner: Owner::from_bytes(b"me").expect("an owner"),
+        keep: None,
+    }
+}
+
+fn gather(
+    backlog: &mut Backlog,
+    step: u32,
+    request: &Request,
+    encoder: &Encoder,
+    met: &ServerInfo,
+) {
     let mut draft = Draft::default();
-    let mut message = Message::new(tag(step), &vote, Instant::ORIGIN, &mut draft);
+    let mut message = Message::new(tag(step), request, Instant::ORIGIN, &mut draft);
     let words = encoder.words(&mut message);
-    let asked = (tag(step), Kind::Acquire, Instant::ORIGIN);
-    backlog.gather(asked, &vote, words, encoder, met);
+    let asked = (tag(step), Kind::of(request), Instant::ORIGIN);
+    backlog.gather(asked, request, words, encoder, met);
 }
 
 fn guarded() -> Interpreter {
@@ -114,6 +130,30 @@ fn one_reply_to_a_call_is_told_to_each_of_its_requests() {
 }
 
 #[test]
+fn one_grant_is_told_to_each_release_of_a_call_and_to_nothing_else() {
+    let grant = b"$7\r\ngranted\r\n";
+    for size in 1..=grant.len() {
+        let mut interpreter = guarded();
+        let (encoder, met) = (&interpreter.encoder, &interpreter.met);
+        let mut backlog = Backlog::default();
+        for (step, name) in (0..).zip(["a", "b", "c"]) {
+            gather(&mut backlog, step, &release(name), encoder, met);
+        }
+        gather(&mut backlog, 3, &vote("d"), encoder, met);
+        backlog.say_gathered(encoder, met);
+        backlog.sent(backlog.ready().len());
+        let events = in_pieces(&mut interpreter, grant, size, &mut backlog);
+        let granted = format!("{:?}", Vote::GRANTED);
+        let each = [0, 1, 2].map(|step| (step, granted.clone()));
+        assert_eq!(told(&events), each, "pieces of {size}");
+        assert!(
+            backlog.first().is_some(),
+            "the vote is still to be answered"
+        );
+    }
+}
+
+#[test]
 fn a_call_for_locks_of_several_slots_is_given_again_one_by_one() {
     let mut interpreter = guarded();
     let mut backlog = asked(&interpreter, &["a", "b"]);
@@ -140,7 +180,7 @@ fn behind_a_proxy_each_lock_is_asked_for_alone() {
     let (encoder, met) = (&interpreter.encoder, &interpreter.met);
     let mut backlog = Backlog::default();
     for (step, name) in [(0, "a"), (1, "b")] {
-        gather(&mut backlog, step, name, encoder, met);
+        gather(&mut backlog, step, &vote(name), encoder, met);
     }
     backlog.say_gathered(encoder, met);
     let said = String::from_utf8_lossy(backlog.ready()).into_owned();
