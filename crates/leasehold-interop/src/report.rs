@@ -55,11 +55,12 @@ impl Report {
 
     /// What is said where a lock of another kind stands.
     fn sayings(&self) -> String {
-        let mut text = String::new();
-        for record in self.records.iter().filter(|record| !record.said.is_empty()) {
-            let (peer, kind) = (record.peer.name, record.kind.name());
-            let _ = writeln!(text, "* {peer}, {kind}: {}", record.said.join("; "));
-        }
+        let said = self.records.iter().filter(|record| !record.said.is_empty());
+        let said = said.map(|record| {
+            let place = format!("{}, {}", record.peer.name, record.kind.name());
+            (place, record.said.join("; "))
+        });
+        let text = together(said);
         match text.is_empty() {
             true => text,
             false => format!(
@@ -211,16 +212,29 @@ impl Report {
                 }
             }
         }
-        let mut text = String::new();
-        for (place, note, kinds) in notes {
+        together(notes.into_iter().map(|(place, note, kinds)| {
             let only = match kinds.as_slice() {
                 [kind] => format!(" (with {kind} locks)"),
                 _ => String::new(),
             };
-            let _ = writeln!(text, "* {place}{only}: {note}");
-        }
-        text
+            (format!("{place}{only}"), note)
+        }))
     }
+}
+
+/// A line for each note, with all places of which it is true.
+fn together(notes: impl Iterator<Item = (String, String)>) -> String {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for (place, note) in notes {
+        match lines.iter_mut().find(|(_, other)| *other == note) {
+            Some((places, _)) => *places = format!("{places}; {place}"),
+            None => lines.push((place, note)),
+        }
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|(places, note)| format!("* {places}: {note}\n"))
+        .collect()
 }
 
 /// One scenario with one peer, against both kinds of our locks.

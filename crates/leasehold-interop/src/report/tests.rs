@@ -74,6 +74,12 @@ fn what_is_said_of_another_kind_is_told_once() {
             .markdown()
             .contains("* redlock-ng, plain: it says no\n")
     );
+    report.records[2].note(vec!["it says no".to_owned()]);
+    assert!(
+        report
+            .markdown()
+            .contains("* redlock-ng, plain; redis-py, plain: it says no\n")
+    );
 }
 
 #[test]
