@@ -1,11 +1,11 @@
 -- Of one part of a name, or of several. KEYS and ARGV as for a vote, of which only the owners are looked at.
 -- What each is told, one alone without a list: 'granted'; {0, holder, PTTL, time}: refused; {4, how many permits there are,
--- 'slot ms …' of those that are taken, time}: likewise.
+-- 'slot ms …' of those that are taken, time}: likewise. 'granted' stands alone for all, too.
 -- Nothing can fail behind a write, so an error means that the key was not touched.
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local now = math.floor(us / 1000)
-local answers, gone, ended = {}, {}, 0
+local answers, gone, ended, is_alike = {}, {}, 0, true
 local function take_out()
   if gone[1] then
     redis.call('ZREM', KEYS[1], unpack(gone))
@@ -26,8 +26,9 @@ for at = 6, #ARGV, 7 do
     take_out()
     local reading, told_of, refuse_part = looking_at_all()
     local holder, _, of = reading(KEYS[1], now)
+    is_alike = #ARGV < 13
     answers[#answers + 1] = refuse_part(holder, of and told_of(KEYS[1], of, {}, now), us)
   end
 end
 take_out()
-return #answers == 1 and answers[1] or answers
+return is_alike and answers[1] or answers
