@@ -131,10 +131,17 @@ impl Checks {
         }
     }
 
-    pub(crate) fn sent(&mut self, client: usize, now: Instant, at: Moment, send: &Send) {
+    /// A request leaves. `is_heard` if all nodes can be asked then.
+    pub(crate) fn sent(
+        &mut self,
+        client: usize,
+        (now, at): (Instant, Moment),
+        send: &Send,
+        is_heard: bool,
+    ) {
         self.validity.sent(client, now, at, send);
         self.tokens.sent(client, send);
-        self.order.sent(client, at, send);
+        self.order.sent(client, at, send, is_heard);
         self.detached.sent(client, now, send);
         self.loss.tries.sent(client, send);
     }

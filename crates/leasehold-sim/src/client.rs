@@ -152,7 +152,9 @@ impl World {
         let mut asked = Vec::new();
         while let Some(send) = self.clients[client].engine.poll_send() {
             moved = true;
-            self.checks.sent(client, now, self.now, &send);
+            let mut nodes = 0..self.setting.nodes;
+            let is_heard = nodes.all(|node| self.network.is_up(self.network.link(client, node)));
+            self.checks.sent(client, (now, self.now), &send, is_heard);
             asked.push(send.tag.attempt.operation);
             let (tag, request) = (send.tag, send.request);
             let parcel = Rc::new(Parcel {

@@ -162,11 +162,15 @@ impl Network {
         self.connections.len()
     }
 
-    /// Whether the client can reach the node, and nothing is on its way any more.
+    /// Whether the client can reach the node.
+    pub(crate) fn is_up(&self, link: usize) -> bool {
+        self.law.lawless || self.connections[link].state == State::Up
+    }
+
+    /// The same, and nothing is on its way any more.
     pub(crate) fn is_quiet(&self, link: usize) -> bool {
         let connection = &self.connections[link];
-        let is_up = self.law.lawless || connection.state == State::Up;
-        is_up && connection.pending.is_empty() && connection.airborne == 0
+        self.is_up(link) && connection.pending.is_empty() && connection.airborne == 0
     }
 
     /// Nothing goes wrong any more with what is sent from now on.

@@ -4,7 +4,7 @@ use super::{Property, Violation};
 use crate::time::Moment;
 use leasehold_core::{OperationId, PermitCount, Request, Resource, Send, Ticket, Waiter};
 
-/// Somebody who has shown a ticket. All nodes have been asked by then: that is how it was drawn.
+/// Somebody who has shown a ticket.
 #[derive(Clone, Debug)]
 struct Standing {
     client: usize,
@@ -13,6 +13,9 @@ struct Standing {
     turn: (Ticket, Waiter),
     /// When it was shown first.
     shown: Moment,
+    /// Whether all nodes could be asked when it was shown last. Otherwise it may have a place on fewer than a quorum of them
+    /// until it asks again, as one of those that hear of it may grant it what it does not get.
+    is_heard: bool,
     /// How often others with larger tickets had the resource since.
     overtaken: u32,
 }
@@ -23,8 +26,8 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// A request leaves: it may show a ticket.
-    pub(crate) fn sent(&mut self, client: usize, at: Moment, send: &Send) {
+    /// A request leaves, when all nodes can be asked or not: it may show a ticket.
+    pub(crate) fn sent(&mut self, client: usize, at: Moment, send: &Send, is_heard: bool) {
         let Request::Acquire {
             resource,
             place: Some(place),
@@ -37,15 +40,18 @@ impl Order {
         let Some(ticket) = place.ticket else {
             return;
         };
-        if !self.waiting.iter().any(|it| it.is(client, operation)) {
-            self.waiting.push(Standing {
+        let mut waiting = self.waiting.iter_mut();
+        match waiting.find(|it| it.is(client, operation)) {
+            Some(standing) => standing.is_heard = is_heard,
+            None => self.waiting.push(Standing {
                 client,
                 operation,
                 resource: resource.clone(),
                 turn: (ticket, place.waiter),
                 shown: at,
+                is_heard,
                 overtaken: 0,
-            });
+            }),
         }
     }
 
@@ -74,7 +80,8 @@ impl Order {
                 other.resource != *resource || first_behind.is_some_and(|turn| other.turn >= turn);
             let is_settled = now.since_ns(other.shown) > settled_ns;
             let is_later = won.is_none_or(|won| won > other.turn);
-            if is_in_the_way(&other.resource, resource) && is_settled && is_later && is_behind {
+            let is_judged = other.is_heard && is_settled;
+            if is_in_the_way(&other.resource, resource) && is_judged && is_later && is_behind {
                 other.overtaken += 1;
             }
             // When several permits are left at once, each may go to one that asks while another is on its way.
@@ -163,9 +170,9 @@ mod tests {
     #[test]
     fn whoever_is_overtaken_too_often_is_found() {
         let mut order = Order::default();
-        order.sent(0, at(0), &shows(0, Some(5)));
-        order.sent(1, at(0), &shows(0, Some(6)));
-        order.sent(2, at(0), &shows(0, None));
+        order.sent(0, at(0), &shows(0, Some(5)), true);
+        order.sent(1, at(0), &shows(0, Some(6)), true);
+        order.sent(2, at(0), &shows(0, None), true);
         let law = (1, MILLISECOND);
         let mut wins = |client, millis| {
             order.acquired(
@@ -183,19 +190,31 @@ mod tests {
     }
 
     #[test]
+    fn whoever_could_not_ask_all_nodes_is_judged_when_it_has() {
+        let mut order = Order::default();
+        let law = (0, MILLISECOND);
+        for (is_heard, millis) in [(false, 2), (true, 3)] {
+            order.sent(0, at(0), &shows(0, Some(5)), is_heard);
+            let op = OperationId::new(0);
+            let won = order.acquired(1, op, &resource(), (at(millis), 0), law);
+            assert_eq!(won.is_err(), is_heard);
+        }
+    }
+
+    #[test]
     fn readers_overtake_writers_and_not_each_other() {
         let share = Resource::shared("r").expect("a name");
         let (op, law) = (OperationId::new(0), (0, MILLISECOND));
         let wins = |order: &mut Order, resource| order.acquired(2, op, resource, (at(9), 0), law);
         let mut order = Order::default();
-        order.sent(0, at(0), &shows(0, Some(5)));
+        order.sent(0, at(0), &shows(0, Some(5)), true);
         assert!(wins(&mut order, &share).is_err());
         let mut reads = shows(0, Some(5));
         if let Request::Acquire { resource, .. } = &mut reads.request {
             resource.clone_from(&share);
         }
         let mut order = Order::default();
-        order.sent(0, at(0), &reads);
+        order.sent(0, at(0), &reads, true);
         assert_eq!(wins(&mut order, &share), Ok(()));
         assert!(wins(&mut order, &resource()).is_err());
     }
@@ -211,7 +230,7 @@ mod tests {
                 if let Request::Acquire { resource, .. } = &mut shows.request {
                     resource.clone_from(&permit);
                 }
-                order.sent(client, at(0), &shows);
+                order.sent(client, at(0), &shows, true);
             }
             let (op, law) = (OperationId::new(0), (0, MILLISECOND));
             let mut wins = || order.acquired(2, op, &permit, (at(9), left), law).is_err();
@@ -241,8 +260,8 @@ mod tests {
     #[test]
     fn whoever_came_before_may_win_before() {
         let mut order = Order::default();
-        order.sent(0, at(0), &shows(0, Some(5)));
-        order.sent(1, at(0), &shows(0, Some(4)));
+        order.sent(0, at(0), &shows(0, Some(5)), true);
+        order.sent(1, at(0), &shows(0, Some(4)), true);
         let (op, law) = (OperationId::new(0), (0, MILLISECOND));
         assert_eq!(order.acquired(1, op, &resource(), (at(9), 0), law), Ok(()));
         assert!(order.acquired(1, op, &resource(), (at(9), 0), law).is_err());
