@@ -5,7 +5,9 @@
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local now = math.floor(us / 1000)
-local answers, gone, ended, is_alike = {}, {}, 0, true
+-- Whether the first answer is that of all.
+local is_for_all = true
+local answers, gone, ended = {}, {}, 0
 local function take_out()
   if gone[1] then
     redis.call('ZREM', KEYS[1], unpack(gone))
@@ -26,9 +28,10 @@ for at = 6, #ARGV, 7 do
     take_out()
     local reading, told_of, refuse_part = looking_at_all()
     local holder, _, of = reading(KEYS[1], now)
-    is_alike = #ARGV < 13
+    -- One part alone, which is told so without a list, has seven arguments behind five.
+    is_for_all = #ARGV == 12
     answers[#answers + 1] = refuse_part(holder, of and told_of(KEYS[1], of, {}, now), us)
   end
 end
 take_out()
-return is_alike and answers[1] or answers
+return is_for_all and answers[1] or answers

@@ -178,7 +178,7 @@ pub(super) const RELEASE_SHARE: Script = Script {
         "return reading, told_of, refuse_part\nend\n",
         include_str!("release_share.lua")
     ),
-    sha1: "7b794c0bfe22e2b67c8da388a754e3b418e17224",
+    sha1: "8bd9d8f70f06b3ebb3558af61fda38e265149529",
 };
 /// What else is asked of a share.
 pub(super) const HOLD_SHARE: Script = Script {
