@@ -5,7 +5,10 @@ use crate::{
     setting::{GHOSTS_NS, Setting},
     time::{Moment, SECOND},
 };
-use leasehold_core::OperationId;
+use leasehold_core::{OperationId, Queue};
+
+/// For how long nodes keep the place of somebody who is gone.
+const PLACE_NS: u64 = Queue::LIFE.as_secs() * SECOND;
 
 /// An operation that has not ended.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +29,10 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(setting: &Setting) -> Self {
-        // Keys of processes that died, and of others, live for a TTL; a clock that was stepped back adds
-        // its steps. Then somebody's next try must succeed.
-        let longest_ns = setting.longest_life_ns() + 4 * setting.clocks.step_ns;
+        // Keys of processes that died, and of others, live for a TTL, and places in queues that nobody gave up for
+        // theirs; a clock that was stepped back adds its steps. Then somebody's next try must succeed.
+        let place_ns = if setting.waits.fair == 0 { 0 } else { PLACE_NS };
+        let longest_ns = setting.longest_life_ns().max(place_ns) + 4 * setting.clocks.step_ns;
         let ghosts_ns = if setting.links.ghosts { GHOSTS_NS } else { 0 };
         let stuck_ns = setting.links.tail_ns + setting.links.detect_ns + ghosts_ns;
         // A node that forgot something may be looked at only when somebody wants to lock again. Those who wait
