@@ -407,7 +407,7 @@ const SLOWEST: usize = 10;
 
 /// How many worlds of each scenario, and of each whose nodes run the scripts: one such world takes as long as two to six others.
 /// They are done when the tests are.
-const SEEDS: (u32, u32) = (300, 60);
+const SEEDS: (u32, u32) = (100, 20);
 
 /// In CI, where nobody waits.
 const SEEDS_OF_CI: (u32, u32) = (1500, 300);
