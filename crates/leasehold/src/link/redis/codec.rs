@@ -53,6 +53,17 @@ pub(super) fn encode_part(wire: &mut Vec<u8>, part: &[u8]) {
     wire.extend_from_slice(b"\r\n");
 }
 
+/// How many bytes the part of a command has that `bytes` begin with, as it lies there. They must be whole: what we have encoded.
+#[inline]
+pub(super) fn length_of_part(bytes: &[u8]) -> usize {
+    let digits = bytes[1..].iter().take_while(|byte| byte.is_ascii_digit());
+    let (count, length) = digits.fold((0, 0), |(count, length), digit| {
+        (count + 1, length * 10 + usize::from(digit - b'0'))
+    });
+    // A mark, and a line's end behind the digits and behind the text.
+    1 + count + 2 + length + 2
+}
+
 /// Appends one part of a command that stands there in `wire` already.
 pub(super) fn encode_within(wire: &mut Vec<u8>, part: Range<usize>) {
     header(wire, b'$', part.len());

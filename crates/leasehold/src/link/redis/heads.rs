@@ -150,11 +150,11 @@ impl Call {
         matches!(self, Self::VoteShare | Self::HoldShare) || self.is_of_parts()
     }
 
-    /// How many keys a call for so many locks, or names, has, and how many arguments behind them.
-    const fn size(self, is_fenced: bool, locks: usize) -> (usize, usize) {
+    /// How many keys a call for so many locks, or names, has, and how many arguments behind them; with so many runs of votes.
+    const fn size(self, is_fenced: bool, (locks, runs): (usize, usize)) -> (usize, usize) {
         match self {
             Self::Set => (1, 4),
-            Self::Votes => (locks + 1, 4 * locks + 4),
+            Self::Votes => (locks + 1, 4 + 2 * locks + 3 * runs),
             Self::Release => (locks, locks),
             Self::Vote | Self::Takeover | Self::Repair => (2, 9),
             Self::Fair => (3, 11),
@@ -171,9 +171,15 @@ impl Call {
         }
     }
 
-    /// Begins the command in `wire`, up to its first key, for so many locks; with the script's text instead of its hash if
-    /// it goes along `in_full`.
-    pub(super) fn begin(self, wire: &mut Vec<u8>, is_fenced: bool, locks: usize, in_full: bool) {
+    /// Begins the command in `wire`, up to its first key, for so many locks, and runs of votes; with the script's text instead
+    /// of its hash if it goes along `in_full`.
+    pub(super) fn begin(
+        self,
+        wire: &mut Vec<u8>,
+        is_fenced: bool,
+        locks: (usize, usize),
+        in_full: bool,
+    ) {
         let (keys, arguments) = self.size(is_fenced, locks);
         let Some(script) = self.script() else {
             return codec::encode_with(wire, &[b"SET"], keys + arguments);
@@ -195,7 +201,7 @@ impl Heads {
     pub(super) fn new(is_fenced: bool) -> Self {
         Self(Arc::new(Call::ALL.map(|call| {
             let mut wire = Vec::new();
-            call.begin(&mut wire, is_fenced, 1, false);
+            call.begin(&mut wire, is_fenced, (1, 1), false);
             wire
         })))
     }

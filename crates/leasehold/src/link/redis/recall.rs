@@ -154,6 +154,8 @@ struct CommandWords<'a> {
     arguments: Words<'a>,
     /// How many of these are about it.
     own: usize,
+    /// What it has in common with other votes of its call: TTL and proposal.
+    common: Option<Words<'a>>,
     /// Whether it is Redlock's own command, which has words between owner and TTL.
     is_set: bool,
     is_of_a_share: bool,
@@ -169,6 +171,7 @@ impl<'a> CommandWords<'a> {
                 several: None,
                 arguments: parts,
                 own: usize::MAX,
+                common: None,
                 is_set: true,
                 is_of_a_share: false,
             });
@@ -183,10 +186,12 @@ impl<'a> CommandWords<'a> {
         if is(&VOTE_SEVERAL) || is(&HOLD_SEVERAL) {
             return Self::of_several(wire, &parts, keys);
         }
+        if is(&VOTES) {
+            return Self::of_votes(wire, parts, keys.checked_sub(1)?, behind);
+        }
         // How many keys are none of a lock, and how many arguments are about all locks together, and about each.
         let is_of_a_share = is(&VOTE_SHARE) || is(&RELEASE_SHARE) || is(&HOLD_SHARE);
         let (further, common, own) = match () {
-            () if is(&VOTES) => (1, 4, 4),
             () if is(&RELEASE) && keys > 1 => (0, 0, 1),
             () if is_of_a_share => (keys.checked_sub(1)?, 5, 7),
             () => (keys.checked_sub(1)?, 0, usize::MAX),
@@ -211,8 +216,36 @@ impl<'a> CommandWords<'a> {
             several: None,
             arguments: parts,
             own,
+            common: None,
             is_set: false,
             is_of_a_share,
+        })
+    }
+
+    /// Of a vote with so many others behind it in a call for so many locks, from their keys on.
+    fn of_votes(wire: &'a [u8], mut keys: Words<'a>, locks: usize, behind: u16) -> Option<Self> {
+        let number = locks.checked_sub(usize::from(behind))?;
+        let mut runs = keys.clone();
+        keys.by_ref().take(number.checked_sub(1)?).for_each(drop);
+        let key = keys.place(wire)?;
+        // From each key to its owner it is as far: keys, among them the node's own, what is about all locks, and owners.
+        keys.by_ref().take(locks + 4).for_each(drop);
+        runs.by_ref().take(3 * locks + 5).for_each(drop);
+        let common = loop {
+            let (common, _, _) = (runs.clone(), runs.next()?, runs.next()?);
+            let (last, _) = digits(runs.next()?)?;
+            if usize::try_from(last).is_ok_and(|last| last >= number) {
+                break common;
+            }
+        };
+        Some(Self {
+            key,
+            several: None,
+            arguments: keys,
+            own: 1,
+            common: Some(common),
+            is_set: false,
+            is_of_a_share: false,
         })
     }
 
@@ -234,6 +267,7 @@ impl<'a> CommandWords<'a> {
             several: Some(Words { left, ..*keys }),
             arguments,
             own: usize::MAX,
+            common: None,
             is_set: false,
             is_of_a_share: false,
         })
@@ -247,6 +281,9 @@ impl<'a> CommandWords<'a> {
     }
 
     fn argument(&self, at: usize) -> Option<&'a [u8]> {
+        if let (Some(common), 1 | 2) = (&self.common, at) {
+            return common.clone().nth(at - 1);
+        }
         let at = if self.is_set { at * 3 } else { at };
         self.arguments.clone().nth(at).filter(|_| at < self.own)
     }

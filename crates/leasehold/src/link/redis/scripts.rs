@@ -1,5 +1,6 @@
 //! How a request becomes a call of a script.
 
+mod arguments;
 mod copied;
 mod followed;
 mod server_info;
@@ -22,6 +23,7 @@ use leasehold_core::{
 };
 use std::{borrow::Cow, time::Duration};
 
+pub(super) use arguments::Arguments;
 use followed::Lists;
 pub(super) use server_info::{ServerInfo, flag};
 
@@ -240,7 +242,9 @@ impl Encoder {
         met: &ServerInfo,
     ) {
         if call.is_for_several() {
-            return self.call(wire, (call, 1), (before, behind.unwrap_or_default()), met);
+            let mut arguments = Arguments::default();
+            arguments.push(call, behind.unwrap_or_default());
+            return self.call(wire, (call, 1), (before, &arguments), met);
         }
         wire.extend_from_slice(before);
         if let Some(behind) = behind {
@@ -255,24 +259,24 @@ impl Encoder {
         &self,
         wire: &mut Vec<u8>,
         (call, locks): (Call, usize),
-        (keys, arguments): (&[u8], &[u8]),
+        (keys, arguments): (&[u8], &Arguments),
         met: &ServerInfo,
     ) {
         let call = call.of_locks(locks);
         match locks {
             1 => wire.extend_from_slice(self.heads.of(call)),
-            _ => call.begin(wire, self.is_fenced, locks, false),
+            _ => call.begin(wire, self.is_fenced, (locks, arguments.runs()), false),
         }
         wire.extend_from_slice(keys);
         self.end_call(wire, call, arguments, met);
     }
 
     /// Ends a call that can be for several locks behind their keys.
-    fn end_call(&self, wire: &mut Vec<u8>, call: Call, arguments: &[u8], met: &ServerInfo) {
+    fn end_call(&self, wire: &mut Vec<u8>, call: Call, arguments: &Arguments, met: &ServerInfo) {
         match call {
             Call::Vote => {
                 wire.extend_from_slice(&self.node);
-                wire.extend_from_slice(arguments);
+                arguments.write(wire, call);
                 wire.extend_from_slice(&self.of_votes);
                 // It is taken over from nobody.
                 codec::encode_part(wire, b"");
@@ -282,13 +286,13 @@ impl Encoder {
                 wire.extend_from_slice(&self.node);
                 wire.extend_from_slice(&self.of_votes);
                 wire.extend_from_slice(&met.attested);
-                wire.extend_from_slice(arguments);
+                arguments.write(wire, call);
             }
             Call::VoteParts | Call::ReleaseParts => {
                 wire.extend_from_slice(&met.attested);
-                wire.extend_from_slice(arguments);
+                arguments.write(wire, call);
             }
-            _ => wire.extend_from_slice(arguments),
+            _ => arguments.write(wire, call),
         }
     }
 
@@ -312,7 +316,7 @@ impl Encoder {
         let end = if call.is_of_several_names() {
             self.write_several(wire, (call, request), true)
         } else {
-            call.begin(wire, self.is_fenced, 1, true);
+            call.begin(wire, self.is_fenced, (1, 1), true);
             match call.is_of_a_share() {
                 true => self.end_share(wire, request),
                 false => self.end(wire, request),
@@ -321,7 +325,9 @@ impl Encoder {
         if let Some(gap) = end {
             let behind = wire.split_off(gap);
             if call.is_for_several() {
-                return self.end_call(wire, call, &behind, met);
+                let mut arguments = Arguments::default();
+                arguments.push(call, &behind);
+                return self.end_call(wire, call, &arguments, met);
             }
             wire.extend_from_slice(&met.attested);
             wire.extend_from_slice(&behind);

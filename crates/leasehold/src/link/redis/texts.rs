@@ -45,7 +45,7 @@ pub(super) const OTHERS: [Script; 8] = [
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
     text: concat!("#!lua\n", guard!(), include_str!("votes.lua")),
-    sha1: "69abd20ee82105df621997bbf6bf8b1d778492a6",
+    sha1: "052250ae3f6a79dec32dbf0b20aa48e7dbc5dd88",
 };
 /// A first vote for one lock, and one for a key that somebody else has.
 pub(super) const VOTE: Script = Script {

@@ -1,6 +1,7 @@
 -- Of several locks, or of one that brings the text along. KEYS[1…n] the locks, KEYS[n + 1] the node's own hash. ARGV[1]
 -- quarantine in ms or 'off', ARGV[2] configuration; of the connection: ARGV[3] what clients rely on the disk for, ARGV[4] the
--- process that the client met; and for each lock: owner, TTL in ms, the proposal for the counter or nothing, the counter.
+-- process that the client met; then the owner of each lock, the counter of each, and for each run of locks that have them in
+-- common: TTL in ms, the proposal for the counter or nothing, the number of the last of these locks.
 -- What each is told, one alone without a list: 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}:
 -- refused; {-3, time}: it has voted under another address; an error. Instead, for all of them: {-1, why, ms, time}:
 -- abstained; {-2, configuration, its text, time}: of another configuration.
@@ -10,11 +11,9 @@ local KEYS, ARGV = KEYS, ARGV
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local now, node, locks = math.floor(us / 1000), KEYS[#KEYS], #KEYS - 1
-local fields = {}
-for lock = 1, locks do
-  fields[lock] = ARGV[4 * lock + 4]
-end
-local kept = redis.call('HMGET', node, 'id', 'until', 'why', 'fit', 'logged', 'cfg', unpack(fields))
+-- In ARGV the counters stand behind the first of these places, and the runs from the second on.
+local counted, runs = locks + 4, 2 * locks + 5
+local kept = redis.call('HMGET', node, 'id', 'until', 'why', 'fit', 'logged', 'cfg', unpack(ARGV, counted + 1, runs - 1))
 if kept[6] and kept[6] ~= ARGV[2] then
   return {-2, kept[6], redis.call('HGET', node, 'about'), us}
 end
@@ -31,14 +30,21 @@ end
 -- Nothing for a key of another type, too, which is another program's lock: it is met again below.
 local holders = redis.call('MGET', unpack(KEYS, 1, locks))
 local counters, latest, grown, words, soon = {}, {}, {}, 0, us + 1000000
+local run, last, proposal, wanted, least = runs - 3, 0
 for lock = 1, locks do
-  local proposal, field = ARGV[4 * lock + 3], fields[lock]
-  if proposal == '' then
+  if lock > last then
+    run = run + 3
+    proposal, last = ARGV[run + 1], tonumber(ARGV[run + 2])
+    wanted = tonumber(proposal)
+    least = wanted and (wanted < soon and wanted or soon)
+  end
+  local field = ARGV[counted + lock]
+  if not wanted then
     counters[lock] = '-'
   elseif not holders[lock] then
     -- Argument S4: larger than every grant before it, and not below the proposal, unless that is from far in the future.
-    local before, wanted = latest[field] or kept[lock + 6] or '0', tonumber(proposal)
-    local counter, least = (tonumber(before) or 9007199254740991) + 1, wanted < soon and wanted or soon
+    local before = latest[field] or kept[lock + 6]
+    local counter = before and (tonumber(before) or 9007199254740991) + 1 or 1
     if counter < least then
       counter = least
     end
@@ -55,15 +61,25 @@ end
 if grown[1] then
   redis.call('HSET', node, unpack(grown))
 end
-local time, answers = ' ' .. clock[1] .. ' ' .. clock[2], {}
+local pcall, time, answers = redis.pcall, ' ' .. clock[1] .. ' ' .. clock[2], {}
+local said, granted, ttl
+run, last = runs - 3, 0
 for lock = 1, locks do
-  local key, owner, holder, set = KEYS[lock], ARGV[4 * lock + 1], holders[lock], false
+  if lock > last then
+    run = run + 3
+    ttl, last = ARGV[run], tonumber(ARGV[run + 2])
+  end
+  local key, owner, holder, set = KEYS[lock], ARGV[lock + 4], holders[lock], false
   if not holder and counters[lock] then
     -- Argument S3: none but who finds no key sets it, whatever this call has done before.
-    set = redis.pcall('SET', key, owner, 'NX', 'PX', ARGV[4 * lock + 2])
+    set = pcall('SET', key, owner, 'NX', 'PX', ttl)
   end
   if set then
-    answers[lock] = set.err and set or 'granted ' .. counters[lock] .. time
+    if counters[lock] ~= said then
+      said = counters[lock]
+      granted = 'granted ' .. said .. time
+    end
+    answers[lock] = set.err and set or granted
   elseif not holder and not counters[lock] then
     answers[lock] = redis.error_reply("EXHAUSTED the node's counter has come to its end")
   elseif holder == owner then
@@ -72,7 +88,7 @@ for lock = 1, locks do
     answers[lock] = {-3, us}
   else
     -- An error is this lock's alone: the keys of others are set by now.
-    local left = redis.pcall('PTTL', key)
+    local left = pcall('PTTL', key)
     answers[lock] = type(left) == 'table' and left or {0, holder, left, us}
   end
 end

@@ -8,7 +8,7 @@ use super::{
     greeting,
     kind::Kind,
     reply::{self, Verdict},
-    scripts::{Encoder, ServerInfo},
+    scripts::{Arguments, Encoder, ServerInfo},
     stamp,
     texts::{OTHERS, SCRIPTS},
 };
@@ -77,7 +77,7 @@ impl Wire {
     pub fn call(&self, requests: &[Request], peer: &RemoteProcess) -> Option<Vec<u8>> {
         let encoder = &self.encoder;
         let call = encoder.call_of(requests.first()?);
-        let (mut keys, mut arguments) = (Vec::new(), Vec::new());
+        let (mut keys, mut arguments) = (Vec::new(), Arguments::default());
         for request in requests {
             let mut words = Vec::new();
             let gap = encoder.write(request, &mut words);
@@ -88,10 +88,10 @@ impl Wire {
                 true => {}
                 false => keys.extend_from_slice(key),
             }
-            arguments.extend_from_slice(own);
+            arguments.push(call, own);
         }
         let mut wire = Vec::new();
-        let words = (&*keys, &*arguments);
+        let words = (&*keys, &arguments);
         encoder.call(&mut wire, (call, requests.len()), words, &peer.met);
         Some(wire)
     }

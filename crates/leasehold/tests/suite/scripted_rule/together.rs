@@ -37,7 +37,8 @@ impl Twice {
             for (of, is_counted) in NAMES.into_iter().zip(counted) {
                 let is_new = together.iter().all(|other| *other.resource() != name(of));
                 if is_new && !is_counted && self.dice.roll(3) == 0 {
-                    together.push(of_another(request, of, self.dice.roll(50)));
+                    let less = self.dice.pick(&[0, 0, 1, 49]);
+                    together.push(of_another(request, of, less));
                 }
             }
         }
@@ -145,14 +146,20 @@ fn slots_with_one_counter_are_counted_one_after_the_other() {
     assert_eq!(counted.collect::<Vec<_>>(), [Some(100), Some(101)]);
 }
 
-/// The request for another lock, with a proposal that differs by this.
+/// The request for another lock, with a proposal that differs by this, and now and then for another time.
 fn of_another(request: &Request, of: &str, less: u64) -> Request {
     let mut other = request.clone();
     match &mut other {
         Request::Acquire {
-            resource, proposal, ..
+            resource,
+            proposal,
+            ttl,
+            ..
         } => {
             *resource = name(of);
+            if less == 1 {
+                *ttl = Ttl::DEFAULT;
+            }
             let smaller =
                 proposal.and_then(|token| FencingToken::new(token.get().saturating_sub(less)));
             *proposal = smaller.or(*proposal);

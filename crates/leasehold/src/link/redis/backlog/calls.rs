@@ -84,7 +84,8 @@ impl Backlog {
         }
         let waiting = self.expect(tag, kind, given);
         let gathered = self.unsaid.of(call);
-        gathered.push(waiting, lock, key, arguments.unwrap_or_default());
+        let arguments = arguments.unwrap_or_default();
+        gathered.push(waiting, lock, key, (call, arguments));
         // Behind a proxy a call would go where the first of its locks is kept. Argument S1: the votes for one lock are one
         // server's. And a server of a cluster refuses a call as a whole for one lock that is not its own.
         if gathered.is_full() || met.is_proxied || encoder.is_sharded() {

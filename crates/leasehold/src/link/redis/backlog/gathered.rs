@@ -1,7 +1,7 @@
 //! Requests that leave together, as long as none of them has left.
 
 use super::pending::PendingRequest;
-use crate::link::redis::heads::Call;
+use crate::link::redis::{heads::Call, scripts::Arguments};
 use leasehold_core::{Request, Resource};
 
 /// What was given and is not said.
@@ -67,7 +67,7 @@ pub(super) struct Gathered {
     /// The keys of the call that they become.
     keys: Vec<u8>,
     /// What stands behind the keys.
-    arguments: Vec<u8>,
+    arguments: Arguments,
     asked: Vec<(Mark, PendingRequest)>,
     /// A bit for each mark, which may be that of others as well.
     bits: [u64; 4],
@@ -81,12 +81,12 @@ impl Gathered {
         waiting: PendingRequest,
         lock: Mark,
         key: &[u8],
-        arguments: &[u8],
+        (call, arguments): (Call, &[u8]),
     ) {
         if !lock.is_of_a_part || self.asked.is_empty() {
             self.keys.extend_from_slice(key);
         }
-        self.arguments.extend_from_slice(arguments);
+        self.arguments.push(call, arguments);
         let (word, bit) = lock.bit();
         self.bits[word] |= bit;
         self.asked.push((lock, waiting));
@@ -126,8 +126,8 @@ impl Gathered {
     }
 
     /// What they say: keys and arguments.
-    pub(super) fn words(&self) -> (&[u8], &[u8]) {
-        (&self.keys, &self.arguments)
+    pub(super) const fn words(&self) -> (&[u8], &Arguments) {
+        (self.keys.as_slice(), &self.arguments)
     }
 
     /// Takes them out, in their order.

@@ -14,7 +14,7 @@ impl Encoder {
         in_full: bool,
     ) -> Option<usize> {
         let each: Vec<Resource> = request.resource().each().collect();
-        call.begin(wire, self.is_fenced, each.len(), in_full);
+        call.begin(wire, self.is_fenced, (each.len(), 0), in_full);
         for name in &each {
             self.encode_key(wire, name);
         }
