@@ -1,12 +1,7 @@
 //! `cargo xtask bench`: finds or gets a server, then measures on it.
 
-use crate::{install, target_folder};
-use std::{
-    env,
-    os::unix::process::CommandExt,
-    path::Path,
-    process::{Command, ExitCode},
-};
+use crate::{install, process::cargo, target_folder};
+use std::{os::unix::process::CommandExt, path::Path, process::ExitCode};
 
 /// Runs the benchmark. `further` goes to it.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
@@ -19,7 +14,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
     };
     if further.contains(&"--peers") || further.contains(&"peers") {
         // It has the libraries of other languages, and is looked for beside the benchmark.
-        let mut build = Command::new(env!("CARGO"));
+        let mut build = cargo();
         build.args(["build", "--quiet", "--release", "-p", "leasehold-interop"]);
         if !build.status().is_ok_and(|status| status.success()) {
             println!(
@@ -31,7 +26,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
     // A name of a file is meant from where the command was typed, and the workspace is named by cargo.
     let arguments = ["run", "--release", "-p", "leasehold-bench", "--"];
     // In place of this process: who ends this command ends the benchmark.
-    let error = Command::new(env!("CARGO"))
+    let error = cargo()
         .arg("--quiet")
         .args(arguments)
         .args(further)

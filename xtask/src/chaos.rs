@@ -1,12 +1,7 @@
 //! `cargo xtask chaos`: finds or gets the servers, then lets the chaos loose on them.
 
-use crate::{install, target_folder};
-use std::{
-    env,
-    os::unix::process::CommandExt,
-    path::Path,
-    process::{Command, ExitCode},
-};
+use crate::{install, process::cargo, target_folder};
+use std::{os::unix::process::CommandExt, path::Path, process::ExitCode};
 
 /// Runs the chaos. `further` goes to it, with the servers' names made into paths.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
@@ -18,7 +13,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         }
     };
     // In place of this process: who ends this command ends the chaos, which then tidies up.
-    let error = Command::new(env!("CARGO"))
+    let error = cargo()
         .current_dir(root)
         .args(["run", "--release", "-p", "leasehold-chaos", "--"])
         .args(words)

@@ -6,7 +6,10 @@ mod debian;
 mod image;
 mod stage;
 
-use crate::{process::output_of, target_folder};
+use crate::{
+    process::{cargo, output_of},
+    target_folder,
+};
 use stage::Stage;
 use std::{
     fs,
@@ -107,7 +110,7 @@ impl Target {
     /// Builds the program, which needs no library of the machine where it runs, and tells where it is.
     fn build(&self, root: &Path) -> Result<PathBuf, String> {
         let folder = target_folder(root).join("dist-build");
-        let mut build = Command::new(env!("CARGO"));
+        let mut build = cargo();
         build.env(
             "RUSTFLAGS",
             "-C target-feature=+crt-static -C strip=symbols",

@@ -1,10 +1,10 @@
 //! `cargo xtask examples`: builds and tries the examples that are crates of their own, outside of the workspace.
 
-use crate::target_folder;
+use crate::{process::cargo, target_folder};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::ExitCode,
 };
 
 /// Checks each of them as the workspace is checked, and stops at the first that fails.
@@ -41,7 +41,7 @@ fn check(root: &Path, manifest: &Path) -> Result<(), String> {
     let target = target_folder(root).join("examples");
     for (command, further) in CHECKS {
         println!("{}: {command}", manifest.display());
-        let status = Command::new(env!("CARGO"))
+        let status = cargo()
             .current_dir(root)
             .env("CARGO_TARGET_DIR", &target)
             .arg(command)

@@ -3,7 +3,7 @@
 //! The targets are crates' binaries in `fuzz/`, with libFuzzer, which is C++. What reached something new is kept below the target
 //! folder, and the next run begins with it and with `fuzz/seeds`.
 
-use crate::target_folder;
+use crate::{process::cargo, target_folder};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -74,7 +74,7 @@ fn compiler() -> Option<()> {
 fn build(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     // Named, so that cargo leaves build scripts without counters.
     let host = host()?;
-    let built = Command::new(env!("CARGO"))
+    let built = cargo()
         .current_dir(root.join("fuzz"))
         .env("RUSTFLAGS", COUNTERS)
         .args(["build", "--release", "--target", &host, "--target-dir"])

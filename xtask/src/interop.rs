@@ -1,12 +1,7 @@
 //! `cargo xtask interop`: finds or gets a server, then lets other libraries lock on it.
 
-use crate::{install, target_folder};
-use std::{
-    env,
-    os::unix::process::CommandExt,
-    path::Path,
-    process::{Command, ExitCode},
-};
+use crate::{install, process::cargo, target_folder};
+use std::{os::unix::process::CommandExt, path::Path, process::ExitCode};
 
 /// Runs other lock commands beside ours. `further` goes to the program.
 pub(crate) fn commands(root: &Path, further: &[&str]) -> ExitCode {
@@ -29,7 +24,7 @@ pub(crate) fn commands(root: &Path, further: &[&str]) -> ExitCode {
         ],
     ] {
         let is_build = words.contains(&"build");
-        let status = Command::new(env!("CARGO"))
+        let status = cargo()
             .current_dir(root)
             .args(words)
             .args(if is_build { &[] } else { further })
@@ -62,7 +57,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         }
     };
     // In place of this process: who ends this command ends the run.
-    let error = Command::new(env!("CARGO"))
+    let error = cargo()
         .current_dir(root)
         .args(["run", "--quiet", "--release", "-p", "leasehold-interop"])
         .arg("--")

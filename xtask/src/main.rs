@@ -23,10 +23,11 @@ mod tidy;
 mod took;
 mod versions;
 
+use process::cargo;
 use std::{
     env,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::ExitCode,
 };
 
 fn main() -> ExitCode {
@@ -83,7 +84,7 @@ fn simulate(further: &[&str]) -> ExitCode {
 
 /// Runs a program of the workspace, built for speed, and ends as it does.
 fn run_fast(program: &str, arguments: &[&str]) -> ExitCode {
-    let status = Command::new(env!("CARGO"))
+    let status = cargo()
         .current_dir(root())
         .args(["run", "--release", "-p", program, "--"])
         .args(arguments)

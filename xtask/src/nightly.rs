@@ -8,7 +8,7 @@ mod inputs;
 mod page;
 
 use crate::{
-    process::{self, End},
+    process::{self, End, cargo},
     target_folder,
     took::now,
 };
@@ -17,7 +17,7 @@ use page::{Outcome, Page, Seen};
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::ExitCode,
     time::Duration,
 };
 
@@ -273,10 +273,7 @@ impl Folders {
 
 fn carry_out(root: &Path, folder: &Path, step: &Step, commit: &str) -> Result<Seen, String> {
     if let Some(question) = step.needs {
-        let asked = Command::new(env!("CARGO"))
-            .current_dir(root)
-            .args(question)
-            .output();
+        let asked = cargo().current_dir(root).args(question).output();
         if !asked.is_ok_and(|asked| asked.status.success()) {
             let why = format!("`cargo {}` is not installed", question[0]);
             return Ok(Seen::skipped(commit, &why));
@@ -285,7 +282,7 @@ fn carry_out(root: &Path, folder: &Path, step: &Step, commit: &str) -> Result<Se
     let log = folder.join(format!("{}.log", file_name(step)));
     let told = |error: std::io::Error| format!("{}: {error}", log.display());
     let output = File::create(&log).map_err(told)?;
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = cargo();
     command.current_dir(root).args(step.command);
     let begun = now();
     // Three times what it takes is a machine that is busy with other things, or a step that hangs.

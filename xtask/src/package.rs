@@ -1,12 +1,8 @@
 //! `cargo xtask package`: makes the packages as they would be published, builds them from what is in them, and says what
 //! they lack. Nothing is published.
 
-use crate::target_folder;
-use std::{
-    fs, io,
-    path::Path,
-    process::{Command, ExitCode},
-};
+use crate::{process::cargo, target_folder};
+use std::{fs, io, path::Path, process::ExitCode};
 
 /// Makes and looks at all packages. `further` goes to cargo: `--allow-dirty`, for one.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
@@ -35,7 +31,7 @@ fn packages(root: &Path, further: &[&str]) -> Result<usize, String> {
             _ => {}
         }
     }
-    let status = Command::new(env!("CARGO"))
+    let status = cargo()
         .current_dir(root)
         .args(["publish", "--workspace", "--dry-run"])
         .args(further)

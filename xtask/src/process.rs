@@ -1,6 +1,7 @@
 //! Commands that leave nothing behind.
 
 use std::{
+    env,
     fs::File,
     io,
     os::unix::process::CommandExt,
@@ -34,6 +35,19 @@ pub(crate) fn run(command: &Command, output: &File, limit: Duration) -> io::Resu
             Err(_) => end.recv().map(|_| End::OutOfTime).map_err(io::Error::other),
         }
     })
+}
+
+/// Cargo, as it is from a shell. What this program has in its environment from the cargo that runs it would make build scripts
+/// run anew, and what depends on them be built anew.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// Runs a command, and gives what it prints.

@@ -2,15 +2,12 @@
 
 use crate::{
     install,
+    process::cargo,
     skips::Skips,
     target_folder,
     took::{now, seconds},
 };
-use std::{
-    env,
-    path::Path,
-    process::{Command, ExitCode},
-};
+use std::{path::Path, process::ExitCode};
 
 /// Runs them on the servers that `--servers` names, or on all that can be had.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
@@ -47,7 +44,7 @@ fn on(root: &Path, name: &str) -> Result<String, String> {
     println!("[{name}: {version}]");
     let begun = now();
     let skips = Skips::new(target.join(format!("skips-{}.txt", std::process::id())));
-    let output = Command::new(env!("CARGO"))
+    let output = cargo()
         .current_dir(root)
         .args(["test", "--quiet", "--no-fail-fast", "--all-features"])
         .args(["-p", "leasehold", "-p", "leasehold-cli"])

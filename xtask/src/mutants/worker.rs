@@ -4,15 +4,13 @@ use super::{
     Mutant, check::Check, mutant::Killer, programs, report::Trouble, tree::Tree, trial::Batch,
 };
 use crate::{
-    process::{self, End},
+    process::{self, End, cargo},
     took::{now, seconds},
 };
 use std::{
-    env,
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
@@ -194,7 +192,7 @@ impl Worker {
         );
         let output = File::create(&path).map_err(|error| error.to_string())?;
         File::create(&skips).map_err(|error| error.to_string())?;
-        let mut command = Command::new(env!("CARGO"));
+        let mut command = cargo();
         command
             .args(words)
             .current_dir(self.tree.folder())

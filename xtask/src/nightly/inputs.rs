@@ -1,6 +1,6 @@
 //! What a step depends on, and a name for it: what it came to stands for as long as that name does.
 
-use crate::process::output_of;
+use crate::process::{cargo, output_of};
 use std::{
     io::Write as _,
     path::Path,
@@ -32,7 +32,7 @@ impl Inputs {
 }
 
 fn of_program(root: &Path, program: &str) -> Result<String, String> {
-    let mut question = Command::new(env!("CARGO"));
+    let mut question = cargo();
     question.args([
         "tree",
         "--locked",

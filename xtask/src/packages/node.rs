@@ -1,7 +1,7 @@
 //! The npm package: built for this machine, packed, installed into an empty project, and tried there by its own tests.
 
 use super::{Build, Outcome, Trouble, run_in};
-use crate::process::output_of;
+use crate::process::{self, output_of};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -81,7 +81,7 @@ fn stage(root: &Path, folder: &Path) -> Result<PathBuf, String> {
 
 /// Cargo, building into this folder.
 fn cargo(folder: &Path, words: &[&str]) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = process::cargo();
     cargo.args(words).env("CARGO_TARGET_DIR", folder);
     // Those of this program, on which build scripts look: with them, all would be built anew.
     for (name, _) in env::vars_os() {
