@@ -10,6 +10,7 @@ mod stopwatch;
 
 use crate::{
     install, mutants,
+    process::cargo,
     skips::{ARGUMENTS, Skips, is_ci},
     target_folder, tidy,
     took::{now, seconds},
@@ -19,7 +20,7 @@ use leasehold_servers::{ServerBinary, stop_leftovers};
 use programs::Program;
 use std::{
     collections::VecDeque,
-    env,
+    env, fs,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
@@ -33,6 +34,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
     let target = target_folder(root);
     let file = target.join(format!("skips-{}.txt", std::process::id()));
     let mut run = Run {
+        is_built_in_pieces: is_built_in_pieces(&target),
         root: root.to_owned(),
         target,
         further: further.iter().map(|&word| word.to_owned()).collect(),
@@ -58,6 +60,8 @@ struct Run {
     root: PathBuf,
     target: PathBuf,
     further: Vec<String>,
+    /// Whether cargo keeps what it needs to build again what has changed of a crate.
+    is_built_in_pieces: bool,
     server: Option<ServerBinary>,
     /// Of other kinds, for what not every server has.
     more_servers: Vec<PathBuf>,
@@ -109,7 +113,7 @@ impl Run {
             at_once: 1,
         };
         let worlds = Lane {
-            tasks: VecDeque::from([self.worlds()]),
+            tasks: self.worlds(),
             at_once: 1,
         };
         println!("[tests, and beside them what computes]");
@@ -233,19 +237,21 @@ impl Run {
             command.args(&self.further);
             return VecDeque::from([task("tests", [command])]);
         }
+        let waiting = self.programs.iter().filter(|it| it.0.package != SIMULATOR);
+        waiting.map(|program| self.tests_of(program)).collect()
+    }
+
+    fn tests_of(&self, (program, tests): &(Program, Vec<String>)) -> Task {
         let at_once = 2 * thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let tasks = self.programs.iter().map(|(program, tests)| {
-            let mut command = Command::new(&program.file);
-            command
-                .args(["--test-threads", &at_once.to_string()])
-                .current_dir(&program.folder)
-                .env("CARGO_MANIFEST_DIR", &program.folder);
-            self.surround(&mut command);
-            let mut task = task(&program.title(), [command]);
-            task.tests = Some((tests.clone(), at_once));
-            task
-        });
-        tasks.collect()
+        let mut command = Command::new(&program.file);
+        command
+            .args(["--test-threads", &at_once.to_string()])
+            .current_dir(&program.folder)
+            .env("CARGO_MANIFEST_DIR", &program.folder);
+        self.surround(&mut command);
+        let mut task = task(&program.title(), [command]);
+        task.tests = Some((tests.clone(), at_once));
+        task
     }
 
     /// What computes, but for the worlds: one step after the other, most of them compilers.
@@ -288,20 +294,34 @@ impl Run {
 
     /// What computes for minutes, with a thread for each core. So it begins at once and uses every core that the others
     /// leave idle, instead of waiting for its turn among them.
-    fn worlds(&self) -> Task {
+    fn worlds(&self) -> VecDeque<Task> {
         // Another commit tries other worlds, and the same commit the same ones.
         let from = first_seed(&self.root);
-        let (seeds, lua) = match is_ci() {
-            true => SEEDS_OF_CI,
-            false => SEEDS,
-        };
-        let title = format!(
-            "simulated worlds: {seeds} seeds of each scenario, {lua} of each that runs Lua, from {from}"
+        let (seeds, lua) = SEEDS;
+        println!(
+            "simulated worlds, in the simulator's unit tests: {seeds} seeds of each scenario, {lua} of each that runs Lua, from {from}"
         );
-        let line = format!(
-            "run --quiet --release -p leasehold-sim -- --seeds {seeds} --lua-seeds {lua} --from {from}"
-        );
-        task(&title, [self.yielding(&line, LAST)])
+        let its = self.programs.iter().filter(|it| it.0.package == SIMULATOR);
+        let tests = its.map(|program| {
+            let mut task = self.tests_of(program);
+            for command in &mut task.commands {
+                command.env("LEASEHOLD_WORLDS", format!("{from} {seeds} {lua}"));
+                *command = yielding(command, LAST);
+            }
+            task
+        });
+        let mut tasks: VecDeque<_> = tests.collect();
+        if is_ci() {
+            let (seeds, lua) = SEEDS_OF_CI;
+            let title = format!(
+                "simulated worlds: {seeds} seeds of each scenario, {lua} of each that runs Lua, from {from}"
+            );
+            let line = format!(
+                "run --quiet --release -p {SIMULATOR} -- --seeds {seeds} --lua-seeds {lua} --from {from}"
+            );
+            tasks.push_back(task(&title, [self.yielding(&line, LAST)]));
+        }
+        tasks
     }
 
     /// Cargo with these words, one line after the other, whenever nobody else has something to do.
@@ -310,12 +330,10 @@ impl Run {
     }
 
     fn yielding(&self, line: &str, niceness: &str) -> Command {
-        let cargo = self.command(&line.split(' ').collect::<Vec<_>>());
-        let mut yielding = Command::new("nice");
-        yielding.args(["-n", niceness]);
-        yielding.arg(cargo.get_program()).args(cargo.get_args());
-        self.surround(yielding.current_dir(&self.root));
-        yielding
+        yielding(
+            &self.command(&line.split(' ').collect::<Vec<_>>()),
+            niceness,
+        )
     }
 
     fn has(&self, subcommand: &str) -> bool {
@@ -334,9 +352,11 @@ impl Run {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+        let mut command = cargo();
         command.args(words).current_dir(&self.root);
+        if !self.is_built_in_pieces {
+            command.env("CARGO_INCREMENTAL", "0");
+        }
         self.surround(&mut command);
         command
     }
@@ -367,6 +387,31 @@ fn task(title: &str, commands: impl IntoIterator<Item = Command>) -> Task {
         commands: commands.into_iter().collect(),
         tests: None,
     }
+}
+
+/// The same, but so nice.
+fn yielding(command: &Command, niceness: &str) -> Command {
+    let mut yielding = Command::new("nice");
+    yielding.args(["-n", niceness]);
+    yielding.arg(command.get_program()).args(command.get_args());
+    yielding.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => yielding.env(name, value),
+            None => yielding.env_remove(name),
+        };
+    }
+    yielding
+}
+
+/// Whoever only checks is spared what it costs to build in pieces, a fifth of the time. It is kept up for whoever has built so.
+fn is_built_in_pieces(target: &Path) -> bool {
+    let pieces = fs::read_dir(target.join("debug/incremental"));
+    let mut pieces = pieces.into_iter().flatten().flatten();
+    pieces.any(|piece| {
+        let name = piece.file_name();
+        name.to_string_lossy().starts_with("leasehold_core-")
+    })
 }
 
 fn fail(title: &str, reason: String) -> Failure {
@@ -405,11 +450,13 @@ const MORE_SERVERS: [&str; 3] = ["valkey-9.1", "valkey-8.1", "redis-8.2"];
 /// How many tests are told that took longest.
 const SLOWEST: usize = 10;
 
+const SIMULATOR: &str = "leasehold-sim";
+
 /// How many worlds of each scenario, and of each whose nodes run the scripts: one such world takes as long as two to six others.
-/// They are done when the tests are.
+/// They run in the program of the simulator's tests, which is there: to build the simulator for speed takes longer.
 const SEEDS: (u32, u32) = (100, 20);
 
-/// In CI, where nobody waits.
+/// Further ones in CI, where nobody waits.
 const SEEDS_OF_CI: (u32, u32) = (1500, 300);
 
 /// How nice what computes is: it yields to tests that wait, and the worlds yield to both.
