@@ -350,6 +350,8 @@ fn whoever_is_refused_is_told_how_many_come_first_and_of_what_is_free_that_it_is
     dying.kill().expect("it is ours");
     dying.wait().expect("it is killed");
     assert!(block_on(guard.release()).is_released());
+    // A quorum has released, and the last server may still be about to.
+    wait_until_free(&servers);
     let kept = try_once();
     let held = kept.held().expect("it is kept for the other");
     assert!(held.kept_on.len() >= 2, "{kept}");
@@ -373,13 +375,27 @@ fn wait_for(servers: &ServerSet, count: usize) {
         let queue = queue.expect("it answers");
         queue.text().map_or(0, |text| text.matches(';').count()) == count
     };
-    for _ in 0..500 {
-        if servers.iter().all(stand) {
-            return;
+    assert!(soon(servers, stand), "{count} never stood in all queues");
+}
+
+/// Waits until no server has the key of the lock.
+fn wait_until_free(servers: &ServerSet) {
+    let is_free = |server: &Server| {
+        let key = server.command(&["GET", "r"]).expect("it answers");
+        key.text().is_none()
+    };
+    assert!(soon(servers, is_free), "it was never free everywhere");
+}
+
+/// Whether this becomes true of every server.
+fn soon(servers: &ServerSet, is_true: impl Fn(&Server) -> bool) -> bool {
+    (0..500).any(|_| {
+        let is_true = servers.iter().all(&is_true);
+        if !is_true {
+            pause(Duration::from_millis(10));
         }
-        pause(Duration::from_millis(10));
-    }
-    panic!("{count} never stood in all queues");
+        is_true
+    })
 }
 
 const TURNS: usize = 400;
