@@ -1,8 +1,8 @@
 //! `cargo xtask nightly`: everything that there is to check and to measure, and one page about it.
 //!
-//! It takes longer than a night. So it is cut into steps, of which each night does some, and what a step came to is kept below the
-//! target folder until something has changed that it depends on, which no document is. The page tells of each step, also of those
-//! that were not done.
+//! It takes longer than a night. So it is cut into steps, of which each night does some, on whatever machine. What a step came to
+//! stays on the page until something has changed that it depends on, which no document is. The page tells of each step, also of
+//! those that were not done.
 
 mod inputs;
 mod page;
@@ -16,7 +16,7 @@ use inputs::{Inputs, git};
 use page::{Outcome, Page, Seen};
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
     time::Duration,
 };
@@ -210,76 +210,73 @@ fn named(names: &str) -> Result<Vec<&'static Step>, String> {
 
 /// Runs these steps. Says whether each is as it must be.
 fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
-    if !git(root, &["status", "--porcelain"])?.is_empty() {
-        return Err("commit your changes first: the page names a commit".to_owned());
+    let changed = git(
+        root,
+        &["status", "--porcelain", "--", ".", ":(exclude)docs"],
+    )?;
+    if !changed.is_empty() {
+        return Err(format!(
+            "commit your changes first, since the page names a commit:\n{changed}"
+        ));
     }
     let commit = git(root, &["rev-parse", "--short=12", "HEAD"])?;
     let date = git(root, &["log", "-1", "--format=%cs"])?;
-    let folders = Folders::of(root)?;
-    let mut are_good = true;
+    let logs = target_folder(root).join("nightly");
+    fs::create_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;
+    let names = names_of_inputs(root)?;
+    let name = |step: &Step| {
+        let found = names.iter().find(|(inputs, _)| *inputs == step.inputs);
+        &*found.expect("all steps were asked").1
+    };
+    let mut done = Vec::new();
     for step in steps {
         println!("[{}] cargo {}", step.name, step.command.join(" "));
-        let folder = folders.of_step(step);
-        let seen = carry_out(root, folder, step, &commit)?;
+        let seen = carry_out(root, &logs, step, (&commit, name(step)))?;
         println!("{seen}");
-        are_good &= seen.outcome != Outcome::Failed;
-        let note = folder.join(format!("{}.seen", file_name(step)));
-        fs::write(&note, seen.to_line()).map_err(|error| format!("{}: {error}", note.display()))?;
+        done.push((step.name, seen));
     }
-    let page = Page {
-        commit,
-        date,
-        rows: STEPS
-            .iter()
-            .map(|step| (step.name, noted(folders.of_step(step), step)))
-            .collect(),
-    };
     let path = root.join("docs/NIGHTLY.md");
+    // Read only now: another night may have written it meanwhile.
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let seen = |step: &'static Step| {
+        let mut now = done.iter().filter(|(name, _)| *name == step.name);
+        let now = now.next().map(|(_, seen)| seen.clone());
+        let seen = now.or_else(|| page::seen_of(&before, step.name, name(step)));
+        (step.name, seen)
+    };
+    let rows = STEPS.iter().map(seen).collect();
+    let page = Page { commit, date, rows };
     fs::write(&path, page.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
     println!(
         "written: {}; logs are in {}",
         path.display(),
-        folders.place.display()
+        logs.display()
     );
-    Ok(are_good)
+    Ok({ done.iter() }.all(|(_, seen)| seen.outcome != Outcome::Failed))
 }
 
-/// Where it is written what the steps came to: for each state of what they depend on a folder of its own.
-struct Folders {
-    place: PathBuf,
-    by_inputs: Vec<(Inputs, PathBuf)>,
-}
-
-impl Folders {
-    fn of(root: &Path) -> Result<Self, String> {
-        let place = target_folder(root).join("nightly");
-        let mut by_inputs: Vec<(Inputs, PathBuf)> = Vec::new();
-        for Step { inputs, .. } in STEPS {
-            if by_inputs.iter().all(|(known, _)| known != inputs) {
-                let folder = place.join(inputs.name(root)?);
-                fs::create_dir_all(&folder)
-                    .map_err(|error| format!("{}: {error}", folder.display()))?;
-                by_inputs.push((*inputs, folder));
-            }
+/// What steps depend on, and a name for each as it is committed.
+fn names_of_inputs(root: &Path) -> Result<Vec<(Inputs, String)>, String> {
+    let mut names: Vec<(Inputs, String)> = Vec::new();
+    for Step { inputs, .. } in STEPS {
+        if names.iter().all(|(known, _)| known != inputs) {
+            let mut name = inputs.name(root)?;
+            name.truncate(12);
+            names.push((*inputs, name));
         }
-        Ok(Self { place, by_inputs })
     }
-
-    fn of_step(&self, step: &Step) -> &Path {
-        let found = { self.by_inputs.iter() }.find(|(inputs, _)| *inputs == step.inputs);
-        &found.expect("all steps were asked").1
-    }
+    Ok(names)
 }
 
-fn carry_out(root: &Path, folder: &Path, step: &Step, commit: &str) -> Result<Seen, String> {
+fn carry_out(root: &Path, logs: &Path, step: &Step, stamp: (&str, &str)) -> Result<Seen, String> {
     if let Some(question) = step.needs {
         let asked = cargo().current_dir(root).args(question).output();
         if !asked.is_ok_and(|asked| asked.status.success()) {
             let why = format!("`cargo {}` is not installed", question[0]);
-            return Ok(Seen::skipped(commit, &why));
+            return Ok(Seen::new(Outcome::Skipped, Duration::ZERO, stamp, &why));
         }
     }
-    let log = folder.join(format!("{}.log", file_name(step)));
+    let log = logs.join(format!("{}.log", file_name(step)));
     let told = |error: std::io::Error| format!("{}: {error}", log.display());
     let output = File::create(&log).map_err(told)?;
     let mut command = cargo();
@@ -289,21 +286,12 @@ fn carry_out(root: &Path, folder: &Path, step: &Step, commit: &str) -> Result<Se
     let limit = Duration::from_secs(u64::from(step.minutes) * 60 * 3);
     let end = process::run(&command, &output, limit).map_err(told)?;
     let said = fs::read(&log).map_err(told)?;
-    Ok(Seen {
-        outcome: match end {
-            End::Own(status) if status.success() => Outcome::Good,
-            End::Own(_) | End::OutOfTime => Outcome::Failed,
-        },
-        took: begun.elapsed(),
-        commit: commit.to_owned(),
-        said: page::last_line(&String::from_utf8_lossy(&said)),
-    })
-}
-
-/// What the step came to on this code, in this night or an earlier one.
-fn noted(folder: &Path, step: &Step) -> Option<Seen> {
-    let note: PathBuf = folder.join(format!("{}.seen", file_name(step)));
-    Seen::of_line(&fs::read_to_string(note).ok()?)
+    let outcome = match end {
+        End::Own(status) if status.success() => Outcome::Good,
+        End::Own(_) | End::OutOfTime => Outcome::Failed,
+    };
+    let said = page::last_line(&String::from_utf8_lossy(&said));
+    Ok(Seen::new(outcome, begun.elapsed(), stamp, &said))
 }
 
 fn file_name(step: &Step) -> String {

@@ -1,4 +1,4 @@
-//! What a step came to, and the page of all steps.
+//! What the steps came to, and the page that tells of them, which is read back by the next night.
 
 use crate::took::seconds;
 use std::{fmt, time::Duration};
@@ -8,52 +8,6 @@ pub(super) enum Outcome {
     Good,
     Failed,
     Skipped,
-}
-
-/// What a step came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) outcome: Outcome,
-    pub(super) took: Duration,
-    /// On which it was done.
-    pub(super) commit: String,
-    /// The last that it said, or why it was skipped.
-    pub(super) said: String,
-}
-
-impl Seen {
-    pub(super) fn skipped(commit: &str, why: &str) -> Self {
-        Self {
-            outcome: Outcome::Skipped,
-            took: Duration::ZERO,
-            commit: commit.to_owned(),
-            said: why.to_owned(),
-        }
-    }
-
-    /// In a line, to be read back.
-    pub(super) fn to_line(&self) -> String {
-        format!(
-            "{} {} {} {}\n",
-            self.outcome.word(),
-            self.took.as_millis(),
-            self.commit,
-            self.said
-        )
-    }
-
-    /// None if it was not written by [`to_line`](Self::to_line).
-    pub(super) fn of_line(line: &str) -> Option<Self> {
-        let mut words = line.trim_end().splitn(4, ' ');
-        let outcome = words.next()?;
-        let all = [Outcome::Good, Outcome::Failed, Outcome::Skipped];
-        Some(Self {
-            outcome: all.into_iter().find(|other| other.word() == outcome)?,
-            took: Duration::from_millis(words.next()?.parse().ok()?),
-            commit: words.next()?.to_owned(),
-            said: words.next().unwrap_or_default().to_owned(),
-        })
-    }
 }
 
 impl Outcome {
@@ -66,16 +20,86 @@ impl Outcome {
     }
 }
 
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) outcome: Outcome,
+    /// For people.
+    pub(super) took: String,
+    /// On which it was done.
+    pub(super) commit: String,
+    /// A name for what it depends on, as it was on that commit.
+    pub(super) inputs: String,
+    /// The last that it said, or why it was skipped.
+    pub(super) said: String,
+}
+
+impl Seen {
+    pub(super) fn new(
+        outcome: Outcome,
+        took: Duration,
+        (commit, inputs): (&str, &str),
+        said: &str,
+    ) -> Self {
+        Self {
+            outcome,
+            took: seconds(took),
+            commit: commit.to_owned(),
+            inputs: inputs.to_owned(),
+            said: said.to_owned(),
+        }
+    }
+
+    /// A row of the page.
+    fn row(&self, step: &str) -> String {
+        let Self {
+            outcome,
+            took,
+            commit,
+            inputs,
+            said,
+        } = self;
+        let (outcome, said) = (outcome.word(), said.replace('|', "\\|"));
+        format!("| {step} | {outcome} | {took} | {commit} | {inputs} | {said} |")
+    }
+
+    /// Out of a row of the page: of which step it is as well. None if it tells of none that was done.
+    fn of_row(row: &str) -> Option<(&str, Self)> {
+        let inner = row.strip_prefix("| ")?.strip_suffix(" |")?;
+        let [step, outcome, took, commit, inputs, said] =
+            *inner.splitn(6, " | ").collect::<Vec<_>>()
+        else {
+            return None;
+        };
+        let all = [Outcome::Good, Outcome::Failed, Outcome::Skipped];
+        let seen = Self {
+            outcome: all.into_iter().find(|other| other.word() == outcome)?,
+            took: took.to_owned(),
+            commit: commit.to_owned(),
+            inputs: inputs.to_owned(),
+            said: said.replace("\\|", "|"),
+        };
+        Some((step, seen))
+    }
+}
+
 impl fmt::Display for Seen {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{} after {}: {}",
-            self.outcome.word(),
-            seconds(self.took),
-            self.said
-        )
+        let Self {
+            outcome,
+            took,
+            said,
+            ..
+        } = self;
+        write!(out, "{} after {took}: {said}", outcome.word())
     }
+}
+
+/// What was seen of this step by the page, if that was of these inputs.
+pub(super) fn seen_of(page: &str, step: &str, inputs: &str) -> Option<Seen> {
+    let rows = page.lines().filter_map(Seen::of_row);
+    let mut of_it = rows.filter(|(name, seen)| *name == step && seen.inputs == inputs);
+    of_it.next().map(|(_, seen)| seen)
 }
 
 /// All steps of a commit.
@@ -98,8 +122,8 @@ impl fmt::Display for Page {
         writeln!(
             out,
             "# The last nights\n\nWritten by `cargo xtask nightly` about commit {commit} of {date}: {} of {} steps as they must be, {} failed, \
-             {} skipped, {undone} not done. What was done on an earlier commit was done on the same code: nothing has changed since \
-             that the step depends on.\n",
+             {} skipped, {undone} not done. A step that was done on an earlier commit stands for as long as nothing changes that it \
+             depends on: the column *of* names that, as git names what is committed.\n",
             count(Outcome::Good),
             rows.len(),
             count(Outcome::Failed),
@@ -107,23 +131,12 @@ impl fmt::Display for Page {
         )?;
         writeln!(
             out,
-            "| step | outcome | took | commit | what it said last |\n|---|---|---|---|---|"
+            "| step | outcome | took | commit | of | what it said last |\n|---|---|---|---|---|---|"
         )?;
-        for (name, seen) in rows {
+        for (step, seen) in rows {
             match seen {
-                None => writeln!(out, "| {name} | not done | | | |")?,
-                Some(Seen {
-                    outcome,
-                    took,
-                    commit,
-                    said,
-                }) => writeln!(
-                    out,
-                    "| {name} | {} | {} | {commit} | {} |",
-                    outcome.word(),
-                    seconds(*took),
-                    said.replace('|', "\\|")
-                )?,
+                None => writeln!(out, "| {step} | not done | | | | |")?,
+                Some(seen) => writeln!(out, "{}", seen.row(step))?,
             }
         }
         Ok(())
@@ -142,44 +155,40 @@ mod tests {
     use super::*;
 
     fn seen(outcome: Outcome, said: &str) -> Seen {
-        Seen {
-            outcome,
-            took: Duration::from_secs(61),
-            commit: "c0ffee".to_owned(),
-            said: said.to_owned(),
-        }
+        Seen::new(outcome, Duration::from_secs(61), ("c0ffee", "abc"), said)
     }
 
-    #[test]
-    fn what_a_step_came_to_is_read_back() {
-        for seen in [
-            seen(Outcome::Good, "all as they must be"),
-            seen(Outcome::Failed, ""),
-            Seen::skipped("c0ffee", "`cargo deny` is not installed"),
-        ] {
-            assert_eq!(Seen::of_line(&seen.to_line()), Some(seen));
-        }
-        for wrong in ["", "good", "good 3", "good x y z", "fine 3 y z"] {
-            assert_eq!(Seen::of_line(wrong), None, "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn the_page_tells_what_failed_and_what_was_not_done() {
-        let page = Page {
+    fn page() -> Page {
+        Page {
             commit: "c0ffee".to_owned(),
             date: "2026-01-02".to_owned(),
             rows: vec![
                 ("test", Some(seen(Outcome::Good, "12 steps"))),
                 ("chaos", Some(seen(Outcome::Failed, "two | held"))),
+                ("fuzz", Some(seen(Outcome::Skipped, "no compiler"))),
                 ("bench", None),
             ],
-        };
-        let text = page.to_string();
+        }
+    }
+
+    #[test]
+    fn what_a_step_came_to_is_read_back_as_long_as_its_inputs_are_the_same() {
+        let (page, text) = (page(), page().to_string());
+        for (step, seen) in page.rows {
+            assert_eq!(seen_of(&text, step, "abc"), seen, "{step}");
+            assert_eq!(seen_of(&text, step, "abcd"), None, "{step}");
+        }
+        assert_eq!(seen_of(&text, "tests", "abc"), None);
+        assert_eq!(seen_of("", "test", "abc"), None);
+    }
+
+    #[test]
+    fn the_page_tells_what_failed_and_what_was_not_done() {
+        let text = page().to_string();
         for line in [
-            "commit c0ffee of 2026-01-02: 1 of 3 steps as they must be, 1 failed, 0 skipped, 1 not done. ",
-            "| chaos | FAILED | 1 min 1 s | c0ffee | two \\| held |",
-            "| bench | not done | | | |",
+            "commit c0ffee of 2026-01-02: 1 of 4 steps as they must be, 1 failed, 1 skipped, 1 not done. ",
+            "| chaos | FAILED | 1 min 1 s | c0ffee | abc | two \\| held |",
+            "| bench | not done | | | | |",
         ] {
             assert!(text.contains(line), "{text}");
         }
