@@ -454,7 +454,7 @@ const SIMULATOR: &str = "leasehold-sim";
 
 /// How many worlds of each scenario, and of each whose nodes run the scripts: one such world takes as long as two to six others.
 /// They run in the program of the simulator's tests, which is there: to build the simulator for speed takes longer.
-const SEEDS: (u32, u32) = (100, 20);
+const SEEDS: (u32, u32) = (40, 8);
 
 /// Further ones in CI, where nobody waits.
 const SEEDS_OF_CI: (u32, u32) = (1500, 300);
