@@ -112,12 +112,12 @@ impl Run {
             tasks: self.computing(),
             at_once: 1,
         };
-        let worlds = Lane {
-            tasks: self.worlds(),
+        let exploring = Lane {
+            tasks: self.exploring(),
             at_once: 1,
         };
         println!("[tests, and beside them what computes]");
-        let outcome = crew::work(vec![waiting, computing, worlds], &self.target);
+        let outcome = crew::work(vec![waiting, computing, exploring], &self.target);
         let count = clean()?;
         if count > 0 {
             println!("stopped servers that tests left behind: {count} folders");
@@ -254,7 +254,7 @@ impl Run {
         task
     }
 
-    /// What computes, but for the worlds: one step after the other, most of them compilers.
+    /// What computes: one step after the other, most of them compilers.
     fn computing(&mut self) -> VecDeque<Task> {
         let mut tasks = VecDeque::new();
         if self.has("clippy") {
@@ -280,8 +280,6 @@ impl Run {
         });
         let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
         tasks.push_back(self.task("sets of features", &sets));
-        let model = "run --quiet --release -p leasehold-model";
-        tasks.push_back(self.task("the model of the core", &[model]));
         if self.further.is_empty() {
             let words = "test --workspace --doc";
             tasks.push_back(self.task("examples in the documentation", &[words]));
@@ -292,18 +290,18 @@ impl Run {
         tasks
     }
 
-    /// What computes for minutes, with a thread for each core. So it begins at once and uses every core that the others
-    /// leave idle, instead of waiting for its turn among them.
-    fn worlds(&self) -> VecDeque<Task> {
+    /// What computes for minutes, with a thread for each core: simulated worlds, and the model of the core. So it begins at once
+    /// and uses every core that the others leave idle, instead of waiting for its turn among them.
+    fn exploring(&self) -> VecDeque<Task> {
         // Another commit tries other worlds, and the same commit the same ones.
         let from = first_seed(&self.root);
         let (seeds, lua) = SEEDS;
-        println!(
-            "simulated worlds, in the simulator's unit tests: {seeds} seeds of each scenario, {lua} of each that runs Lua, from {from}"
-        );
         let its = self.programs.iter().filter(|it| it.0.package == SIMULATOR);
         let tests = its.map(|program| {
             let mut task = self.tests_of(program);
+            task.title += &format!(
+                ": {seeds} worlds of each scenario, {lua} of each that runs Lua, from seed {from}"
+            );
             for command in &mut task.commands {
                 command.env("LEASEHOLD_WORLDS", format!("{from} {seeds} {lua}"));
                 *command = yielding(command, LAST);
@@ -311,6 +309,8 @@ impl Run {
             task
         });
         let mut tasks: VecDeque<_> = tests.collect();
+        let model = "run --quiet --release -p leasehold-model";
+        tasks.push_back(task("the model of the core", [self.yielding(model, LAST)]));
         if is_ci() {
             let (seeds, lua) = SEEDS_OF_CI;
             let title = format!(
