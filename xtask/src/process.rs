@@ -37,8 +37,8 @@ pub(crate) fn run(command: &Command, output: &File, limit: Duration) -> io::Resu
     })
 }
 
-/// Cargo, as it is from a shell. What this program has in its environment from the cargo that runs it would make build scripts
-/// run anew, and what depends on them be built anew.
+/// Cargo with the environment of a shell. `cargo xtask` adds the variables of this package, and build scripts that depend on
+/// them would run again each time after a `cargo test` from a shell.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     for (name, _) in env::vars_os() {
@@ -125,7 +125,7 @@ exec "$@" </dev/null 3<&-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{env, fs};
+    use std::fs;
 
     fn run_script(name: &str, script: &str, limit: Duration) -> (End, String) {
         let path = env::temp_dir().join(format!("xtask-process-{name}-{}", std::process::id()));
@@ -136,6 +136,21 @@ mod tests {
         let output = fs::read_to_string(&path).expect("it was written");
         fs::remove_file(path).expect("it is ours");
         (end, output)
+    }
+
+    #[test]
+    fn cargo_is_not_told_of_this_package() {
+        assert!(
+            env::var_os("CARGO_PKG_NAME").is_some(),
+            "cargo runs this test"
+        );
+        let cargo = cargo();
+        let is_removed = |wanted: &str| {
+            let mut changed = cargo.get_envs();
+            changed.any(|(name, value)| name == wanted && value.is_none())
+        };
+        assert!(is_removed("CARGO_PKG_NAME") && is_removed("CARGO_MANIFEST_DIR"));
+        assert!(!is_removed("PATH"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! and their clocks, and beside them what computes.
 
 mod crew;
+mod incremental;
 mod programs;
 mod signals;
 mod stopwatch;
@@ -16,11 +17,12 @@ use crate::{
     took::{now, seconds},
 };
 use crew::{Done, Lane, Task};
+use incremental::is_incremental;
 use leasehold_servers::{ServerBinary, stop_leftovers};
 use programs::Program;
 use std::{
     collections::VecDeque,
-    env, fs,
+    env,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
@@ -34,7 +36,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
     let target = target_folder(root);
     let file = target.join(format!("skips-{}.txt", std::process::id()));
     let mut run = Run {
-        is_built_in_pieces: is_built_in_pieces(&target),
+        is_incremental: is_incremental(&target),
         root: root.to_owned(),
         target,
         further: further.iter().map(|&word| word.to_owned()).collect(),
@@ -60,8 +62,7 @@ struct Run {
     root: PathBuf,
     target: PathBuf,
     further: Vec<String>,
-    /// Whether cargo keeps what it needs to build again what has changed of a crate.
-    is_built_in_pieces: bool,
+    is_incremental: bool,
     server: Option<ServerBinary>,
     /// Of other kinds, for what not every server has.
     more_servers: Vec<PathBuf>,
@@ -354,7 +355,7 @@ impl Run {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = cargo();
         command.args(words).current_dir(&self.root);
-        if !self.is_built_in_pieces {
+        if !self.is_incremental {
             command.env("CARGO_INCREMENTAL", "0");
         }
         self.surround(&mut command);
@@ -389,7 +390,7 @@ fn task(title: &str, commands: impl IntoIterator<Item = Command>) -> Task {
     }
 }
 
-/// The same, but so nice.
+/// The same command with this niceness.
 fn yielding(command: &Command, niceness: &str) -> Command {
     let mut yielding = Command::new("nice");
     yielding.args(["-n", niceness]);
@@ -402,16 +403,6 @@ fn yielding(command: &Command, niceness: &str) -> Command {
         };
     }
     yielding
-}
-
-/// Whoever only checks is spared what it costs to build in pieces, a fifth of the time. It is kept up for whoever has built so.
-fn is_built_in_pieces(target: &Path) -> bool {
-    let pieces = fs::read_dir(target.join("debug/incremental"));
-    let mut pieces = pieces.into_iter().flatten().flatten();
-    pieces.any(|piece| {
-        let name = piece.file_name();
-        name.to_string_lossy().starts_with("leasehold_core-")
-    })
 }
 
 fn fail(title: &str, reason: String) -> Failure {

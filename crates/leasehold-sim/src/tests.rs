@@ -46,8 +46,8 @@ fn telling_the_story_does_not_change_it() {
     }
 }
 
-/// `LEASEHOLD_WORLDS` says from which seed on, for how many, and for how many of those that run scripts. Controls have seeds that
-/// break them, and run no further than to one of these.
+/// `LEASEHOLD_WORLDS` has the first seed, how many seeds each scenario runs, and how many each that runs scripts. A control stops
+/// at the first seeds that break it, and always begins at 0, since it must break.
 #[test]
 fn every_scenario_is_as_it_must_be_for_some_seeds() {
     let asked = std::env::var("LEASEHOLD_WORLDS");

@@ -2,16 +2,16 @@
 
 use crate::link::redis::{codec, heads::Call};
 
-/// The arguments of requests that leave in one call. Votes say once what those have in common that stand one behind the other.
+/// The arguments of requests that leave in one call. A TTL and a proposal that successive votes have in common are sent once.
 #[derive(Debug, Default)]
 pub(in crate::link::redis) struct Arguments {
     /// All that each request says; of votes, their owners.
     own: Vec<u8>,
     /// Of votes, their counters.
     counters: Vec<u8>,
-    /// TTL and proposal of each run of votes that have them in common, and behind all but the last the number of its last vote.
+    /// For each run of votes with one TTL and one proposal: these, and the number of its last vote, which the last run lacks.
     runs: Vec<u8>,
-    /// Where what the votes of the last run have in common begins.
+    /// Where the last run begins.
     last: usize,
     count_of_runs: usize,
     votes: u64,
@@ -65,6 +65,7 @@ impl Arguments {
                 wire.extend_from_slice(&self.runs);
                 codec::encode_number(wire, self.votes);
             }
+            // A vote alone, whose counter comes last, or what has neither runs nor counters.
             _ => {
                 wire.extend_from_slice(&self.runs);
                 wire.extend_from_slice(&self.counters);
