@@ -29,8 +29,9 @@ local function look(key, kept, now, span, disk, met, info)
   local current = said(info, 'run_id') .. '/' .. said(info, 'master_replid')
   local id, why, before = kept[1], kept[3], redis.call('HGET', key, 'evicted')
   local ends = tonumber(kept[2] or '0') or now + tonumber(span)
-  local limit, policy = said(info, 'maxmemory'), said(info, 'maxmemory_policy')
-  local may_evict = (tonumber(limit) or 0) > 0 and policy ~= 'noeviction' and policy ~= ''
+  -- A policy without a limit evicts nothing.
+  local policy = (tonumber(said(info, 'maxmemory')) or 0) > 0 and said(info, 'maxmemory_policy') or ''
+  local may_evict = policy ~= 'noeviction' and policy ~= ''
   local count = said(info, 'evicted_keys')
   -- A process begins to count at 0, and so do statistics that were reset.
   local has_evicted = before == 'may' or before and count ~= '0' and (id ~= current or count ~= before)

@@ -45,7 +45,7 @@ pub(super) const OTHERS: [Script; 8] = [
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
     text: concat!("#!lua\n", guard!(), include_str!("votes.lua")),
-    sha1: "052250ae3f6a79dec32dbf0b20aa48e7dbc5dd88",
+    sha1: "026429c383f5d9db238ca478b16312f94ecbece9",
 };
 /// A first vote for one lock, and one for a key that somebody else has.
 pub(super) const VOTE: Script = Script {
@@ -57,7 +57,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("twin.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "510294b441179a302dc8c0f0ab7ea7175963c706",
+    sha1: "7e4c8f1a350519b949d140530fb4ecb7a0186ef7",
 };
 /// As a vote, but of a lease that may find its key there.
 pub(super) const REPAIR: Script = Script {
@@ -68,7 +68,7 @@ pub(super) const REPAIR: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "87c43919bd6bae6127d8d7313fafe9e6d4cc418d",
+    sha1: "5c370bdbd570de3ec0b6feaaf9b39421816e299d",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -82,7 +82,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "6c62aca97c633ae448da66ccd08fa2e694810ba0",
+    sha1: "470ca61e2069d3e4f885c55aea286c8bda713b7b",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -107,7 +107,7 @@ pub(super) const EXTEND: Script = Script {
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "004e5368dcde8fe56187e0bd085b64718efad2b4",
+    sha1: "0f3f8ed5036e657eac235d904e9ed22d6a7a3082",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(
@@ -138,7 +138,7 @@ pub(super) const VOTE_SEVERAL: Script = Script {
         include_str!("several.lua"),
         include_str!("vote_several.lua")
     ),
-    sha1: "19db14dec2ea42d134ca52b92d770b532c7ef258",
+    sha1: "3c4ac7d15a32b0cfe69d19e35b00736063358cdc",
 };
 /// What else is asked of names that are locked together.
 pub(super) const HOLD_SEVERAL: Script = Script {
@@ -148,7 +148,7 @@ pub(super) const HOLD_SEVERAL: Script = Script {
         include_str!("several.lua"),
         include_str!("hold_several.lua")
     ),
-    sha1: "e9fe7d71afaab95c6487ff50b7793ad2fd71324f",
+    sha1: "90d0f7894ecc7fc652fd94c101b49580724f4a82",
 };
 
 /// A vote for a share of a name, or for several. Functions are made when they are needed, and seldom anybody waits.
@@ -165,7 +165,7 @@ pub(super) const VOTE_SHARE: Script = Script {
         "return line_up, keep\nend\n",
         include_str!("vote_share.lua")
     ),
-    sha1: "993dd68a73c162b4fbe86d6fea61de66aa56b38e",
+    sha1: "3c0724925966fdf1919fe36843dfcc3a2320ad8c",
 };
 /// A release of a share, or of several.
 pub(super) const RELEASE_SHARE: Script = Script {
@@ -190,7 +190,7 @@ pub(super) const HOLD_SHARE: Script = Script {
         include_str!("shares.lua"),
         include_str!("hold_share.lua")
     ),
-    sha1: "56731847bb055145d2d4d45da7563116107511ec",
+    sha1: "666b2bbb7f34b8340d41aaca81a8677dce8c83e6",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

@@ -2,9 +2,9 @@
 -- quarantine in ms or 'off', ARGV[2] configuration; of the connection: ARGV[3] what clients rely on the disk for, ARGV[4] the
 -- process that the client met; then the owner of each lock, the counter of each, and for each run of locks that have them in
 -- common: TTL in ms, the proposal for the counter or nothing, the number of the last of these locks.
--- What each is told, one alone without a list: 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}:
--- refused; {-3, time}: it has voted under another address; an error. Instead, for all of them: {-1, why, ms, time}:
--- abstained; {-2, configuration, its text, time}: of another configuration.
+-- What each is told: 'granted', the counter or '-', the time in s and us; {0, holder, PTTL, time}: refused; {-3, time}: it
+-- has voted under another address; an error. One lock's answer stands alone, and so does a grant that is the same for all.
+-- Instead, for all of them: {-1, why, ms, time}: abstained; {-2, configuration, its text, time}: of another configuration.
 -- Nothing can fail as a whole once a key is set, so an error for all means that no key was touched.
 -- Locals are found faster than globals, and calls of `math` cost more than comparisons.
 local KEYS, ARGV = KEYS, ARGV
@@ -63,6 +63,7 @@ if grown[1] then
 end
 local pcall, time, answers = redis.pcall, ' ' .. clock[1] .. ' ' .. clock[2], {}
 local said, granted, ttl
+local texts, grants = 0, 0
 run, last = runs - 3, 0
 for lock = 1, locks do
   if lock > last then
@@ -76,10 +77,10 @@ for lock = 1, locks do
   end
   if set then
     if counters[lock] ~= said then
-      said = counters[lock]
+      said, texts = counters[lock], texts + 1
       granted = 'granted ' .. said .. time
     end
-    answers[lock] = set.err and set or granted
+    answers[lock], grants = set.err and set or granted, set.err and grants or grants + 1
   elseif not holder and not counters[lock] then
     answers[lock] = redis.error_reply("EXHAUSTED the node's counter has come to its end")
   elseif holder == owner then
@@ -92,4 +93,5 @@ for lock = 1, locks do
     answers[lock] = type(left) == 'table' and left or {0, holder, left, us}
   end
 end
-return locks == 1 and answers[1] or answers
+local is_one = locks == 1 or texts == 1 and grants == locks
+return is_one and answers[1] or answers

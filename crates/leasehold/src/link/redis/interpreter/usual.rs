@@ -6,7 +6,7 @@ use crate::link::{
     redis::{
         backlog::{Backlog, PendingRequest},
         glance,
-        reply::{Reply, Verdict},
+        reply::{Reply, SaidTime, Verdict},
     },
 };
 use leasehold_core::{Instant, Reading, Vote};
@@ -52,6 +52,10 @@ impl Interpreter {
         };
         if self.due == 0 && waiting.behind > 0 {
             let several = usize::from(waiting.behind) + 1;
+            if let Some(length) = self.take_grant_of_all(bytes, (waiting, several), backlog, events)
+            {
+                return Ok(Some(length));
+            }
             let opens = glance::opens(bytes, several);
             if opens.is_some() {
                 (self.due, self.told) = (several, None);
@@ -64,6 +68,28 @@ impl Interpreter {
         };
         self.take_vote(vote, time, &waiting, backlog, events)?;
         Ok(Some(length))
+    }
+
+    /// Takes a grant that is that of `several` requests, of which this is the first, and on which nothing follows. Tells how
+    /// long it is; none if there is another answer.
+    fn take_grant_of_all(
+        &mut self,
+        bytes: &[u8],
+        (first, several): (PendingRequest, usize),
+        backlog: &mut Backlog,
+        events: &mut Vec<LinkEvent>,
+    ) -> Option<usize> {
+        if self.is_awaited() || self.looks(&Vote::GRANTED, first.kind) {
+            return None;
+        }
+        let (counter, time, rest) = glance::granted(bytes, false, &mut SaidTime::default())?;
+        self.tell_time(time, first.given, events);
+        for _ in 0..several {
+            let tag = backlog.next_of_call()?.tag;
+            backlog.pop();
+            events.push(LinkEvent::Reply(tag, Vote::Granted { counter }));
+        }
+        Some(bytes.len() - rest.len())
     }
 
     /// Takes a vote that was read at a glance.

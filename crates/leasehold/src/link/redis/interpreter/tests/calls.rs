@@ -106,18 +106,23 @@ fn each_request_of_a_call_is_told_its_own_reply_however_the_bytes_come() {
 
 #[test]
 fn one_reply_to_a_call_is_told_to_each_of_its_requests() {
-    for (reply, says) in [
+    for (reply, says, times) in [
         (
             "*4\r\n:-1\r\n$5\r\nempty\r\n:700\r\n:1700000000000005\r\n",
             "vote",
+            4,
         ),
-        ("-OOM command not allowed\r\n", "OOM"),
+        ("-OOM command not allowed\r\n", "OOM", 0),
+        // The same time is told once of what most calls get.
+        ("$24\r\ngranted 123 1700000000 5\r\n", "123", 1),
     ] {
         let mut interpreter = guarded();
         let names = ["a", "b", "c", "d"];
         let mut backlog = asked(&interpreter, &names);
         let events = in_pieces(&mut interpreter, reply.as_bytes(), 3, &mut backlog);
         let told = told(&events);
+        let is_clock = |event: &&LinkEvent| matches!(event, LinkEvent::Clock(_));
+        assert_eq!(events.iter().filter(is_clock).count(), times, "{events:?}");
         assert_eq!(told.len(), 4, "{told:?}");
         assert!(told.iter().all(|(_, vote)| vote.contains(says)), "{told:?}");
         assert!(backlog.first().is_none(), "all of them are answered");
@@ -127,6 +132,16 @@ fn one_reply_to_a_call_is_told_to_each_of_its_requests() {
         let events = in_pieces(&mut interpreter, grant, 5, &mut backlog);
         assert_eq!(self::told(&events).len(), 1);
     }
+}
+
+#[test]
+fn one_grant_for_a_call_is_told_to_nobody_before_it_is_confirmed() {
+    let mut interpreter = watching();
+    let mut backlog = asked(&interpreter, &["a", "b"]);
+    let grant = b"$24\r\ngranted 123 1700000000 5\r\n";
+    let events = in_pieces(&mut interpreter, grant, 100, &mut backlog);
+    assert_eq!(told(&events), [], "nobody has said that this is the node");
+    assert!(backlog.first().is_none(), "both are answered");
 }
 
 #[test]
