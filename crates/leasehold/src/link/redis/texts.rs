@@ -45,7 +45,7 @@ pub(super) const OTHERS: [Script; 8] = [
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
     text: concat!("#!lua\n", guard!(), include_str!("votes.lua")),
-    sha1: "026429c383f5d9db238ca478b16312f94ecbece9",
+    sha1: "db6e0b1d4170ab8b5ef69cb33eb5b5e2ef04ea68",
 };
 /// A first vote for one lock, and one for a key that somebody else has.
 pub(super) const VOTE: Script = Script {

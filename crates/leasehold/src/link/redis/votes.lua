@@ -75,12 +75,14 @@ for lock = 1, locks do
     -- Argument S3: none but who finds no key sets it, whatever this call has done before.
     set = pcall('SET', key, owner, 'NX', 'PX', ttl)
   end
-  if set then
+  if set and set.err then
+    answers[lock] = set
+  elseif set then
     if counters[lock] ~= said then
       said, texts = counters[lock], texts + 1
       granted = 'granted ' .. said .. time
     end
-    answers[lock], grants = set.err and set or granted, set.err and grants or grants + 1
+    answers[lock], grants = granted, grants + 1
   elseif not holder and not counters[lock] then
     answers[lock] = redis.error_reply("EXHAUSTED the node's counter has come to its end")
   elseif holder == owner then
@@ -93,5 +95,5 @@ for lock = 1, locks do
     answers[lock] = type(left) == 'table' and left or {0, holder, left, us}
   end
 end
-local is_one = locks == 1 or texts == 1 and grants == locks
-return is_one and answers[1] or answers
+local is_alike = locks == 1 or texts == 1 and grants == locks
+return is_alike and answers[1] or answers

@@ -70,8 +70,8 @@ impl Interpreter {
         Ok(Some(length))
     }
 
-    /// Takes a grant that is that of `several` requests, of which this is the first, and on which nothing follows. Tells how
-    /// long it is; none if there is another answer.
+    /// Takes one grant that answers all of a call: `several` requests, of which this is the first, and on which nothing
+    /// follows. Tells how long it is; none if there is another answer.
     fn take_grant_of_all(
         &mut self,
         bytes: &[u8],

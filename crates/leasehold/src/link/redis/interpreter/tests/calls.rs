@@ -113,7 +113,7 @@ fn one_reply_to_a_call_is_told_to_each_of_its_requests() {
             4,
         ),
         ("-OOM command not allowed\r\n", "OOM", 0),
-        // The same time is told once of what most calls get.
+        // Most calls get this, so their time is told once.
         ("$24\r\ngranted 123 1700000000 5\r\n", "123", 1),
     ] {
         let mut interpreter = guarded();
