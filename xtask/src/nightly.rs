@@ -51,7 +51,7 @@ macro_rules! simulator {
             inputs: Inputs::Program("leasehold-sim"),
             ..step(
                 concat!("simulator ", $part),
-                55,
+                32,
                 &["xtask", "sim", "--seeds", "20000", "--part", $part],
             )
         }
