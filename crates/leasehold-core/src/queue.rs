@@ -293,6 +293,12 @@ mod tests {
     }
 
     #[test]
+    fn the_last_ticket_and_none_behind_it_is_told_from_its_neighbours_by_a_double() {
+        assert_eq!(Ticket::LAST.get(), 0x1f_ffff_ffff_ffff, "53 bits");
+        assert_eq!(Ticket::new(Ticket::LAST.get() + 1), None);
+    }
+
+    #[test]
     fn a_place_is_kept_for_its_life_unless_its_waiter_asks_again() {
         let mut queue = Queue::default();
         enter(&mut queue, at(0), place(1, None), 1);

@@ -420,6 +420,24 @@ mod tests {
     }
 
     #[test]
+    fn no_key_lives_longer_than_nodes_wait_that_may_have_forgotten_it() {
+        let timing = Timing::new(ttl(1_000), Drift::DEFAULT, None).expect("defaults fit");
+        let at_most = timing.with_most(ttl(1_000)).expect("as long as the keys");
+        let refused = |life| {
+            let (life, most) = (ttl(life), ttl(1_000));
+            Err(TimingError::AboveMost { life, most })
+        };
+        assert_eq!(
+            timing.with_ttl(ttl(3_000)).unwrap().with_most(ttl(1_000)),
+            refused(3_000)
+        );
+        assert_eq!(at_most.with_ttl(ttl(1_001)), refused(1_001));
+        assert_eq!(at_most.with_delay(ms(7)), refused(1_007));
+        assert_eq!(at_most.with_step_margin(ms(9)), refused(1_009));
+        assert_eq!(at_most.with_ttl(ttl(990)).unwrap().key_ttl(), ttl(990));
+    }
+
+    #[test]
     fn the_node_limit_follows_the_ttl_between_floor_and_ceiling() {
         for (ttl_ms, limit_ms) in [
             (100, 20),

@@ -59,13 +59,12 @@ impl Drift {
         whole.saturating_add(rest)
     }
 
-    /// The one of two by which clocks may drift apart further.
+    /// What covers both.
     #[must_use]
-    pub const fn or_wider(self, other: Self) -> Self {
-        if other.parts_per_million > self.parts_per_million {
-            other
-        } else {
-            self
+    pub fn or_wider(self, other: Self) -> Self {
+        Self {
+            parts_per_million: self.parts_per_million.max(other.parts_per_million),
+            fixed: self.fixed.max(other.fixed),
         }
     }
 }
@@ -74,8 +73,19 @@ impl Drift {
 mod tests {
     use super::*;
 
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
     fn ttl(millis: u64) -> Ttl {
-        Ttl::new(Duration::from_millis(millis)).expect("in range")
+        Ttl::new(ms(millis)).expect("in range")
+    }
+
+    #[test]
+    fn the_wider_of_two_covers_both() {
+        let (fast, late) = (Drift::new(500, ms(1)), Drift::new(3, ms(40)));
+        let both = Drift::new(500, ms(40));
+        assert_eq!((fast.or_wider(late), late.or_wider(fast)), (both, both));
     }
 
     #[test]
