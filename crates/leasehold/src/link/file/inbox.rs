@@ -134,6 +134,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use leasehold_core::{AttemptId, Fault, OperationId};
+    use std::mem;
 
     #[test]
     fn who_does_not_hear_of_other_processes_is_never_told_of_all_keys() {
@@ -151,5 +153,34 @@ mod tests {
         let resource = Resource::new("r").expect("a plain name");
         inbox.tell(Some(&resource));
         assert!(matches!(told()[..], [LinkEvent::Changed(Some(_))]));
+    }
+
+    #[test]
+    fn a_link_is_up_once_until_it_is_down() {
+        let inbox = Inbox::new(Reach::Process);
+        let down = Fault::new(FaultKind::Down, &"gone");
+        let attempt = AttemptId {
+            operation: OperationId::new(0),
+            number: 0,
+        };
+        let tag = Tag { attempt, step: 0 };
+        for vote in [
+            Vote::GRANTED,
+            Vote::GRANTED,
+            Vote::Unknown(down.clone()),
+            Vote::Unknown(down),
+            Vote::GRANTED,
+        ] {
+            inbox.put([(tag, vote)]);
+        }
+        let events = mem::take(&mut lock(&inbox.state).events);
+        let words = events.iter().map(|event| match event {
+            LinkEvent::Up(_) => "up",
+            LinkEvent::Down(_) => "down",
+            LinkEvent::Reply(..) => "reply",
+            _ => "other",
+        });
+        let expected = "up reply reply reply down reply up reply";
+        assert_eq!(words.collect::<Vec<_>>().join(" "), expected);
     }
 }

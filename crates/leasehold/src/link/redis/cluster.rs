@@ -376,3 +376,33 @@ const DIVIDED: &str = "names of several slots of a Redis Cluster cannot be locke
                        them a common part in braces, such as {orders}/1 and {orders}/2, or lock them one by one, in one \
                        order everywhere";
 const REPLACED: &str = "another server has taken its place";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_core::{Owner, Resource, Ttl};
+
+    #[test]
+    fn what_waits_for_a_cluster_is_bounded_and_releases_have_room_of_their_own() {
+        let url = "redis://127.0.0.1:1".parse().expect("an address");
+        let mut link = ClusterLink::new(url, Clock::system(), &Configuration::plain());
+        let resource = Resource::new("a").expect("a plain name");
+        let owner = Owner::from_bytes(b"o").expect("an owner");
+        let extension = Request::Extend {
+            resource: resource.clone(),
+            owner: owner.clone(),
+            ttl: Ttl::DEFAULT,
+        };
+        let release = Request::Release {
+            resource,
+            owner,
+            keep: None,
+        };
+        link.paused.push_back((Instant::ORIGIN, 0));
+        assert!(link.accept(&extension).is_ok());
+        link.early = (1..4_096).collect();
+        let refused = link.accept(&extension).map_err(|fault| fault.kind());
+        assert_eq!(refused, Err(FaultKind::Busy));
+        assert!(link.accept(&release).is_ok());
+    }
+}

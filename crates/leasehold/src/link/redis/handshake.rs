@@ -439,3 +439,27 @@ fn refusal(step: Step, frame: &Frame<'_>) -> Option<Vec<u8>> {
 }
 
 const LIMIT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_that_go_along_are_needed_where_none_can_be_loaded() {
+        let refused_in_full = |brings_scripts, others: &[Step]| {
+            let steps = others.iter().copied().chain([Step::CallInFull]);
+            let heard = IntroductionReplies {
+                hints: Hints::Given,
+                is_greeted: false,
+                is_old: false,
+                brings_scripts,
+                refused: steps.map(|step| (step, b"NOPERM".to_vec())).collect(),
+            };
+            heard.no_scripts().is_some()
+        };
+        assert!(!refused_in_full(false, &[]));
+        assert!(refused_in_full(true, &[]));
+        assert!(refused_in_full(false, &[Step::Load]));
+        assert!(refused_in_full(false, &[Step::Call]));
+    }
+}

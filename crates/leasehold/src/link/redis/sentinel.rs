@@ -304,4 +304,13 @@ mod tests {
         assert_eq!(names(&masters), ["\"cache\"", "\"locks\""]);
         assert!(names(&Frame::Null).is_empty());
     }
+
+    #[test]
+    fn an_option_is_named_where_it_may_help() {
+        let slow = "did not answer within 1s";
+        let named = way_in(slow, true).expect("it may speak no TLS");
+        assert!(named.contains("sentinel_tls=no"), "{named}");
+        assert_eq!(way_in(slow, false), None);
+        assert_eq!(way_in("refused the connection", true), None);
+    }
 }

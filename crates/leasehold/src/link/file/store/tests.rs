@@ -320,6 +320,7 @@ fn a_store_that_was_replaced_or_cut_answers_with_a_fault() {
         matches!(&vote, Vote::Unknown(fault) if fault.kind() == FaultKind::Down),
         "{vote:?}"
     );
+    assert!(store.try_out(Clock::system()).is_err());
     fs::rename(folder.0.join("aside"), folder.0.join("data.mdb")).expect("it is ours");
     assert_eq!(store.one(acquire("r", "a")), Vote::GRANTED);
 }

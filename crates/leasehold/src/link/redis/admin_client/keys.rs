@@ -346,4 +346,16 @@ mod tests {
         let owed = Err("the node has not answered an earlier question".to_owned());
         assert_eq!(next, owed);
     }
+
+    #[tokio::test]
+    async fn fewer_answers_than_keys_are_no_answer() {
+        let (mut node, stream) = duplex(4_096);
+        let mut admin_client = admin_client(stream);
+        node.write_all(b"*1\r\n*0\r\n")
+            .await
+            .expect("there is room");
+        let names = ["a", "b"].map(|name| Resource::new(name).expect("a plain name"));
+        let read = admin_client.read(&KeyFormat::raw(), &names).await;
+        assert_eq!(read, Err(ODD.to_owned()));
+    }
 }

@@ -364,5 +364,17 @@ fn what_is_answered_and_not_told_counts_against_the_limit() {
     assert!(backlog.refuse(Kind::Release).is_none(), "it is a reserve");
 }
 
+#[test]
+fn releases_among_grants_give_their_room_back() {
+    let mut backlog = sent(&[acquire("a"), release("b"), release("c")]);
+    assert_eq!(backlog.releases, 2);
+    let (mut told, mut events) = (None, Vec::new());
+    let answers = b"+OK\r\n$7\r\ngranted\r\n";
+    let is_set = |kind| Some(kind == Kind::Acquire);
+    let taken = backlog.take_grants(answers, (0, &mut told), is_set, &mut events, 9);
+    assert_eq!((taken, events.len()), ((2, answers.len()), 2));
+    assert_eq!(backlog.releases, 1);
+}
+
 mod calls;
 mod parts;

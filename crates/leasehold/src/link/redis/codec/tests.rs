@@ -192,6 +192,11 @@ fn sizes_and_depth_are_bounded_before_the_bytes_arrive() {
         Err(Malformed::TooDeep)
     );
     assert_eq!(decode(&[b'+'; 70_000]), Err(Malformed::TooLarge));
+    let mut list = b"*60000\r\n".to_vec();
+    encode(&mut list, &[&vec![b'x'; LARGEST_BULK]]);
+    assert_eq!(decode(&list), Ok(None), "the rest is still to come");
+    encode(&mut list, &[&[b'x'; 64 * 1024]]);
+    assert_eq!(decode(&list), Err(Malformed::TooLarge));
 }
 
 #[test]
