@@ -12,10 +12,14 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     let outcome = manifests(root).and_then(|manifests| {
         manifests
             .iter()
-            .try_for_each(|manifest| check(root, manifest))
+            .try_for_each(|manifest| check(root, manifest))?;
+        Ok(manifests.len())
     });
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(count) => {
+            println!("{count} examples: formatted, without a warning, and their tests pass");
+            ExitCode::SUCCESS
+        }
         Err(reason) => {
             println!("FAILED: {reason}");
             ExitCode::FAILURE

@@ -49,13 +49,14 @@ fn fuzzed(root: &Path, words: &[&str]) -> Result<usize, String> {
     let chosen = TARGETS
         .iter()
         .filter(|name| names.is_empty() || names.contains(name));
-    let mut failed = 0;
+    let (mut tried, mut failed) = (0, 0);
     for name in chosen {
+        tried += 1;
         let good = one((root, &folder), &programs.join(name), time)?;
         failed += usize::from(!good);
     }
     if failed == 0 {
-        println!("nothing was found");
+        println!("nothing was found: {tried} targets, {time} s each");
     }
     Ok(failed)
 }

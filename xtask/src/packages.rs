@@ -130,9 +130,8 @@ fn build_all(root: &Path, names: &[&str], is_only_packed: bool) -> Result<(), St
         };
         lines.push(format!("{name}: {line}"));
     }
-    println!("packages: {failed} failed");
-    lines.iter().for_each(|line| println!("  {line}"));
     build.skips.summary()?;
+    println!("{failed} failed; {}", lines.join("; "));
     match failed {
         0 => Ok(()),
         count => Err(format!("{count} of the packages")),

@@ -30,8 +30,7 @@ pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
         println!("{line}\n");
         lines.push(line);
     }
-    println!("on each server:");
-    lines.iter().for_each(|line| println!("  {line}"));
+    println!("on each server: {}", lines.join("; "));
     ExitCode::from(u8::from(!is_good))
 }
 
@@ -62,7 +61,7 @@ fn on(root: &Path, name: &str) -> Result<String, String> {
     }
     skips.summary()?;
     let line = format!(
-        "{version}: {passed} passed, {failed} failed; {}",
+        "{version}: {passed} passed, {failed} failed, {}",
         seconds(begun.elapsed())
     );
     if is_good { Ok(line) } else { Err(line) }

@@ -62,17 +62,26 @@ pub(crate) fn run(args: &Args, scenarios: &[&'static Scenario]) -> Result<ExitCo
     }
     println!();
     let mut is_good = true;
-    for (name, outcomes) in summary {
-        let tally = Tally::of(outcomes.iter().map(|outcome| &outcome.verdict));
-        is_good &= tally.is_good(is_ci());
-        let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(count).sum::<usize>();
-        println!(
-            "{name:<15} {tally}; {} acquisitions, {} strikes",
-            sum(|outcome| outcome.findings.acquisitions),
-            sum(|outcome| outcome.strikes.iter().map(|struck| struck.count).sum()),
-        );
+    for (name, outcomes) in &summary {
+        is_good &= Tally::of(outcomes).is_good(is_ci());
+        println!("{name:<15} {}", came_to(outcomes));
     }
+    let outcomes = summary.iter().flat_map(|(_, outcomes)| outcomes);
+    println!("{:<15} {}", "all", came_to(outcomes));
     Ok(ExitCode::from(u8::from(!is_good)))
+}
+
+/// What these came to, in a line.
+fn came_to<'a>(outcomes: impl IntoIterator<Item = &'a Outcome> + Clone) -> String {
+    let tally = Tally::of(outcomes.clone());
+    let (mut acquisitions, mut strikes) = (0, 0);
+    for outcome in outcomes {
+        acquisitions += outcome.findings.acquisitions;
+        strikes += { outcome.strikes.iter() }
+            .map(|struck| struck.count)
+            .sum::<usize>();
+    }
+    format!("{tally}; {acquisitions} acquisitions, {strikes} strikes")
 }
 
 /// How many scenarios came to what.
@@ -85,7 +94,11 @@ struct Tally {
 }
 
 impl Tally {
-    fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Self {
+    fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Self {
+        Self::of_verdicts(outcomes.into_iter().map(|outcome| &outcome.verdict))
+    }
+
+    fn of_verdicts<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Self {
         let mut tally = Self::default();
         for verdict in verdicts {
             if let Some(why) = verdict.why_skipped() {
@@ -236,16 +249,16 @@ mod tests {
     fn what_was_not_run_is_not_counted_as_right() {
         let skipped = || Verdict::Skipped("nutcracker is not installed");
         let mixed = [Verdict::Safe, skipped(), Verdict::Caught, skipped()];
-        let tally = Tally::of(mixed.iter());
+        let tally = Tally::of_verdicts(mixed.iter());
         assert_eq!(
             tally.to_string(),
             "2 of 2 scenarios as they must be, 2 NOT RUN (nutcracker is not installed)"
         );
         assert!(tally.is_good(false));
         assert!(!tally.is_good(true), "CI wants all of them");
-        let nothing = Tally::of([skipped()].iter());
+        let nothing = Tally::of_verdicts([skipped()].iter());
         assert!(!nothing.is_good(false), "nothing was tried");
-        let bad = Tally::of([Verdict::Safe, Verdict::Blind].iter());
+        let bad = Tally::of_verdicts([Verdict::Safe, Verdict::Blind].iter());
         assert_eq!(bad.to_string(), "1 of 2 scenarios as they must be");
         assert!(!bad.is_good(false));
     }

@@ -130,7 +130,7 @@ fn run(args: &Args) -> Fallible<bool> {
     let report = campaign.run(&args.peers())?;
     let (results, failures) = (report.markdown(), report.failures());
     let counts = format!("Mixes of {:?}; {}.", args.mix_for(), report.counts());
-    println!("\n{results}\n{counts}");
+    println!("\n{results}");
     for (title, text) in [
         ("skipped, and not tried", report.skips()),
         ("what was seen of the known differences", report.seen()),
@@ -140,6 +140,7 @@ fn run(args: &Args) -> Fallible<bool> {
             println!("\n{title}:\n\n{}", text.trim_end());
         }
     }
+    println!("\n{counts}");
     if args.write_docs {
         page::write(
             &root().join("docs/COMPARE.md"),

@@ -74,13 +74,14 @@ fn explore(subjects: &[Subject], writes_docs: bool) -> ExitCode {
         "{:<18} {:>12} {:>12} {:>6} {:>8}  verdict",
         "shape", "states", "unique", "depth", "seconds"
     );
-    let (mut failed, mut rows) = (0, Vec::new());
+    let (mut failed, mut states, mut rows) = (0, 0, Vec::new());
     for subject in subjects {
         let name = subject.name();
         let report = subject.explore(|states, unique| {
             eprintln!("{name:<18} {states:>12} {unique:>12} so far");
         });
         tell(name, &report);
+        states += report.unique;
         rows.push(table::row(*subject, &report));
         failed += usize::from(!report.is_as_it_must_be);
     }
@@ -89,7 +90,10 @@ fn explore(subjects: &[Subject], writes_docs: bool) -> ExitCode {
         return ExitCode::FAILURE;
     }
     match failed {
-        0 => println!("all shapes are as they must be"),
+        0 => println!(
+            "all {} shapes are as they must be: {states} states",
+            subjects.len()
+        ),
         _ => println!("FAILED: {failed} shapes are not as they must be"),
     }
     ExitCode::from(u8::from(failed > 0))

@@ -116,6 +116,7 @@ fn many(
         "scenario", "seeds", "events", "leases", "violations", "seconds", "events/s"
     );
     let mut faults = Vec::new();
+    let (mut seeds, mut events, mut leases) = (0, 0, 0);
     for scenario in scenarios {
         let count = if scenario.is_scripted() { lua } else { count };
         let summary = campaign::run(scenario, from, count, only, |done| {
@@ -124,10 +125,16 @@ fn many(
             }
         });
         tell(scenario, &summary);
+        seeds += summary.seeds;
+        events += summary.events;
+        leases += summary.leases;
         faults.extend(fault(scenario, &summary).map(|fault| (scenario, fault)));
     }
     if faults.is_empty() {
-        println!("all scenarios are as they must be");
+        println!(
+            "all {} scenarios are as they must be: {seeds} seeds, {events} events, {leases} leases",
+            scenarios.len()
+        );
         return ExitCode::SUCCESS;
     }
     // Once more, together: of a long log, the end is what is read.
