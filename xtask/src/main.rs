@@ -17,6 +17,7 @@ mod package;
 mod packages;
 mod picture;
 mod process;
+mod sample;
 mod skips;
 mod test;
 mod tidy;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         ["picture"] => picture::run(&root()),
         ["dist", further @ ..] => dist::run(&root(), further),
         ["oldest", further @ ..] => oldest::run(&root(), further),
+        ["sample", names @ ..] => sample::run(&root(), names),
         ["package", further @ ..] => package::run(&root(), further),
         ["packages", further @ ..] => packages::run(&root(), further),
         ["tidy"] => {
@@ -122,6 +124,7 @@ usage: cargo xtask COMMAND
   model [ARGUMENTS]     explore every course of small worlds; `--large` for larger ones
   mutants [NAME ...]    spoil one line after the other, and see that the checks notice; by name, by argument
                         (`S5`), or all of them; --list names them, --table tells what each spoils and who notices
+  sample [core] [links] spoil a sample of the core and of the links as cargo-mutants does, which must be installed
   chaos [ARGUMENTS]     break real servers and clients for six minutes; `--servers redis-8.2,valkey-9.1`
                         gets what is missing; `--help` tells more
   versions [ARGUMENTS]  run the tests that start servers on every kind and version of server that can be had;

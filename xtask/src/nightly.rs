@@ -109,7 +109,7 @@ static STEPS: &[Step] = &[
     simulator!("8/8"),
     Step {
         needs: Some(&["mutants", "--version"]),
-        ..step("cargo-mutants", 8, CARGO_MUTANTS)
+        ..step("sample of mutants", 20, &["xtask", "sample"])
     },
     step("mutants S1", 7, &["xtask", "mutants", "--by-one", "S1"]),
     step("mutants S2", 4, &["xtask", "mutants", "--by-one", "S2"]),
@@ -137,21 +137,6 @@ static STEPS: &[Step] = &[
 ];
 
 const SERVERS: &str = "redis-7.0,redis-8.2,redis-8.6,valkey-8.1,valkey-9.1";
-
-/// One of sixty lines of the core that can be spoiled, by somebody else's idea of how.
-const CARGO_MUTANTS: &[&str] = &[
-    "mutants",
-    "--package",
-    "leasehold-core",
-    "--shard",
-    "0/60",
-    "--sharding",
-    "round-robin",
-    "--jobs",
-    "2",
-    "--output",
-    "target/cargo-mutants",
-];
 
 /// Runs what is asked for, and writes the page.
 pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
