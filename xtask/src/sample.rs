@@ -102,6 +102,7 @@ struct Found {
 impl Sample {
     fn take(&self, root: &Path) -> Result<Found, String> {
         let folder = target_folder(root).join("sample").join(self.name);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut command = cargo();
         command.current_dir(root).arg("mutants").args(self.which);
         command.args(["--shard", self.shard, "--sharding", "round-robin"]);
