@@ -43,12 +43,6 @@ enum Wish<'a> {
     },
 }
 
-/// What mutants can be about.
-#[cfg(test)]
-pub(crate) const fn arguments() -> &'static [&'static str] {
-    &parse::ARGUMENTS
-}
-
 /// Does what the words ask for.
 pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
     let wish = match parse_words(words) {

@@ -130,8 +130,7 @@ static STEPS: &[Step] = &[
         "mutants of the steps",
         4,
         &[
-            "xtask", "mutants", "--by-one", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5",
-            "Retry",
+            "xtask", "mutants", "--by-one", "Step 2", "Step 3", "Step 5", "Retry",
         ],
     ),
 ];
@@ -301,6 +300,7 @@ What was done before stays on the page until something changes that the step dep
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn each_step_is_in_one_night() {
@@ -326,14 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn every_mutant_has_its_night() {
-        let asked: Vec<_> = { STEPS.iter() }
+    fn every_mutant_has_its_night_and_every_night_has_mutants() {
+        let asked: BTreeSet<_> = { STEPS.iter() }
             .filter(|step| step.command.get(1) == Some(&"mutants"))
-            .flat_map(|step| &step.command[2..])
+            .flat_map(|step| &step.command[3..])
+            .map(|argument| (*argument).to_owned())
             .collect();
-        let missing: Vec<_> = { crate::mutants::arguments().iter() }
-            .filter(|argument| !asked.contains(argument))
-            .collect();
-        assert!(missing.is_empty(), "{missing:?}");
+        let mutants = crate::mutants::load(&crate::root()).expect("they can be read");
+        let there: BTreeSet<_> = mutants.into_iter().map(|mutant| mutant.argument).collect();
+        assert_eq!(asked, there);
     }
 }
