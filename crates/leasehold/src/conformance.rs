@@ -177,8 +177,8 @@ pub async fn check_permits_hints<L: Link>(make: impl FnMut() -> L) {
     permits::check_hints(&mut suite).await;
 }
 
-/// Runs the case that brings a counter to its end. **Not for a node in use:** one of its 1024 counters grants
-/// nothing any more afterwards.
+/// Runs the case that brings a counter to its end. **Not for a node in use**, and after all other cases: one of its 1024
+/// counters, which names share, grants nothing any more afterwards.
 ///
 /// # Panics
 /// If a promise is broken: the message names the case, what came, and what was promised.
