@@ -128,6 +128,7 @@ fn build_all(root: &Path, names: &[&str], is_only_packed: bool) -> Result<(), St
                 format!("FAILED: {why}")
             }
         };
+        println!("{}", outcome(name, &line));
         lines.push(format!("{name}: {line}"));
     }
     build.skips.summary()?;
@@ -136,6 +137,11 @@ fn build_all(root: &Path, names: &[&str], is_only_packed: bool) -> Result<(), St
         0 => Ok(()),
         count => Err(format!("{count} of the packages")),
     }
+}
+
+/// The line that tells what came of a package. `leasehold-interop` looks for it, to install what was packed.
+fn outcome(name: &str, what: &str) -> String {
+    format!("  {name}: {what}")
 }
 
 /// Runs a command, and shows what it prints.
@@ -151,4 +157,28 @@ fn run_in(folder: &Path, command: &mut Command) -> Result<(), String> {
         .map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.collect();
     Err(format!("`{name} {}` ended with {status}", words.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_that_installs_what_was_packed_finds_its_line() {
+        let reader = "crates/leasehold-interop/src/package.rs";
+        let reader = std::fs::read_to_string(crate::root().join(reader)).expect("it is there");
+        for (name, what) in [
+            ("node", "packed /a b/c.tgz"),
+            ("node", "SKIPPED: no npm: not found"),
+            ("node", "FAILED: cargo ended with 101"),
+            ("python", "packed /a/b.whl"),
+        ] {
+            let line = outcome(name, what);
+            // As the tests of the reader have it.
+            let is_read = [r"\n", "\""]
+                .iter()
+                .any(|before| reader.contains(&format!("{before}{line}\\n")));
+            assert!(is_read, "the tests of the reader know no line `{line}`");
+        }
+    }
 }
