@@ -44,6 +44,39 @@ const fn step(name: &'static str, minutes: u32, command: &'static [&'static str]
     }
 }
 
+/// The mutants that attack an argument.
+macro_rules! mutants {
+    ($name:literal, $minutes:literal, $($argument:literal),+) => {
+        Step {
+            inputs: MUTANTS,
+            ..step(
+                concat!("mutants ", $name),
+                $minutes,
+                &["xtask", "mutants", "--by-one", $($argument),+],
+            )
+        }
+    };
+}
+
+const MUTANTS: Inputs = Inputs::Checks {
+    packages: &["leasehold-cli", "leasehold-model", "leasehold-sim"],
+    beside: &["xtask/mutants", "xtask/src/mutants.rs", "xtask/src/mutants"],
+};
+
+/// What is tried beside other libraries and commands: the library, the command and the packages for other languages.
+const PEERS: Inputs = Inputs::Checks {
+    packages: &["leasehold-interop", "leasehold-cli"],
+    beside: &[
+        "node",
+        "python",
+        "xtask/src/interop.rs",
+        "xtask/src/packages.rs",
+        "xtask/src/packages",
+        "xtask/src/install.rs",
+        "xtask/src/install",
+    ],
+};
+
 /// An eighth of the scenarios.
 macro_rules! simulator {
     ($part:literal) => {
@@ -86,19 +119,55 @@ static STEPS: &[Step] = &[
         inputs: Inputs::Program("leasehold-model"),
         ..step("model", 60, &["xtask", "model", "--large", "--write-docs"])
     },
-    step(
-        "chaos",
-        35,
-        &["xtask", "chaos", "--for", "6m", "--servers", SERVERS],
-    ),
+    Step {
+        inputs: Inputs::Checks {
+            packages: &["leasehold-chaos"],
+            beside: &[
+                "xtask/src/chaos.rs",
+                "xtask/src/install.rs",
+                "xtask/src/install",
+            ],
+        },
+        ..step(
+            "chaos",
+            35,
+            &["xtask", "chaos", "--for", "6m", "--servers", SERVERS],
+        )
+    },
     Step {
         needs: Some(&["xtask", "fuzz", "--can"]),
+        inputs: Inputs::Checks {
+            packages: &["leasehold"],
+            beside: &["fuzz", "xtask/src/fuzz.rs"],
+        },
         ..step("fuzz", 75, &["xtask", "fuzz", "--for", "10m"])
     },
-    step("versions", 60, &["xtask", "versions", "--servers", SERVERS]),
-    step("interop", 45, &["xtask", "interop"]),
-    step("compare-commands", 20, &["xtask", "compare-commands"]),
-    step("bench", 40, &["xtask", "bench"]),
+    Step {
+        inputs: Inputs::Checks {
+            packages: &["leasehold-cli"],
+            beside: &[
+                "xtask/src/versions.rs",
+                "xtask/src/install.rs",
+                "xtask/src/install",
+            ],
+        },
+        ..step("versions", 60, &["xtask", "versions", "--servers", SERVERS])
+    },
+    Step {
+        inputs: PEERS,
+        ..step("interop", 45, &["xtask", "interop"])
+    },
+    Step {
+        inputs: PEERS,
+        ..step("compare-commands", 20, &["xtask", "compare-commands"])
+    },
+    Step {
+        inputs: Inputs::Checks {
+            packages: &["leasehold-bench"],
+            beside: &["xtask/src/bench.rs"],
+        },
+        ..step("bench", 40, &["xtask", "bench"])
+    },
     simulator!("1/8"),
     simulator!("2/8"),
     simulator!("3/8"),
@@ -109,30 +178,24 @@ static STEPS: &[Step] = &[
     simulator!("8/8"),
     Step {
         needs: Some(&["mutants", "--version"]),
+        inputs: Inputs::Checks {
+            packages: &["leasehold"],
+            beside: &["xtask/src/sample.rs", "xtask/survivors.txt"],
+        },
         ..step("sample of mutants", 20, &["xtask", "sample"])
     },
-    step("mutants S1", 7, &["xtask", "mutants", "--by-one", "S1"]),
-    step("mutants S2", 4, &["xtask", "mutants", "--by-one", "S2"]),
-    step("mutants S3", 15, &["xtask", "mutants", "--by-one", "S3"]),
-    step("mutants S4", 8, &["xtask", "mutants", "--by-one", "S4"]),
-    step("mutants S5", 6, &["xtask", "mutants", "--by-one", "S5"]),
-    step("mutants S6", 8, &["xtask", "mutants", "--by-one", "S6"]),
-    step("mutants S7", 7, &["xtask", "mutants", "--by-one", "S7"]),
-    step("mutants S8", 3, &["xtask", "mutants", "--by-one", "S8"]),
-    step("mutants S9", 15, &["xtask", "mutants", "--by-one", "S9"]),
-    step("mutants S10", 20, &["xtask", "mutants", "--by-one", "S10"]),
-    step(
-        "mutants T1 to T4",
-        4,
-        &["xtask", "mutants", "--by-one", "T1", "T2", "T3", "T4"],
-    ),
-    step(
-        "mutants of the steps",
-        4,
-        &[
-            "xtask", "mutants", "--by-one", "Step 2", "Step 3", "Step 5", "Retry",
-        ],
-    ),
+    mutants!("S1", 7, "S1"),
+    mutants!("S2", 4, "S2"),
+    mutants!("S3", 15, "S3"),
+    mutants!("S4", 8, "S4"),
+    mutants!("S5", 6, "S5"),
+    mutants!("S6", 8, "S6"),
+    mutants!("S7", 7, "S7"),
+    mutants!("S8", 3, "S8"),
+    mutants!("S9", 15, "S9"),
+    mutants!("S10", 20, "S10"),
+    mutants!("T1 to T4", 4, "T1", "T2", "T3", "T4"),
+    mutants!("of the steps", 4, "Step 2", "Step 3", "Step 5", "Retry"),
 ];
 
 const SERVERS: &str = "redis-7.0,redis-8.2,redis-8.6,valkey-8.1,valkey-9.1";

@@ -14,35 +14,71 @@ pub(super) enum Inputs {
     Tree,
     /// A program of the workspace: its sources, those of the crates of the workspace in it, and the versions of all others.
     Program(&'static str),
+    /// What checks packages of the workspace: all of their files and of those that they are built with, also for their tests, the
+    /// versions of all others, and further files and folders, from the root.
+    Checks {
+        packages: &'static [&'static str],
+        beside: &'static [&'static str],
+    },
 }
 
 impl Inputs {
     /// A name for these inputs as they are committed.
     pub(super) fn name(self, root: &Path) -> Result<String, String> {
-        let text = match self {
+        git_hash(root, &self.text(root)?)
+    }
+
+    /// What the name is made of.
+    fn text(self, root: &Path) -> Result<String, String> {
+        match self {
             Self::Tree => {
                 let files = git(root, &["ls-tree", "-r", "HEAD"])?;
-                let is_code = |line: &&str| !line.contains("\tdocs/") && !line.ends_with(".md");
-                files.lines().filter(is_code).collect()
+                Ok(files.lines().filter(|line| is_code(line)).collect())
             }
-            Self::Program(program) => of_program(root, program)?,
-        };
-        git_hash(root, &text)
+            Self::Program(program) => of_program(root, program),
+            Self::Checks { packages, beside } => {
+                let mut question = tree("all");
+                question.arg("--all-features");
+                for package in packages {
+                    question.args(["--package", package]);
+                }
+                let mut text = of_packages(root, &mut question, |_, line| is_code(line))?;
+                for file in BUILD.iter().chain(beside) {
+                    text.push_str(&files(root, file)?);
+                }
+                Ok(text)
+            }
+        }
     }
 }
 
+/// How everything is built, beside the manifests of packages.
+const BUILD: &[&str] = &["Cargo.toml", "rust-toolchain.toml", ".cargo"];
+
 fn of_program(root: &Path, program: &str) -> Result<String, String> {
+    let mut question = tree("normal,build");
+    question.args(["--package", program]);
+    let mut text = of_packages(root, &mut question, is_built)?;
+    // How it is built: the profiles.
+    text.push_str(&files(root, "Cargo.toml")?);
+    Ok(text)
+}
+
+/// Asks which packages others are built with.
+fn tree(edges: &str) -> Command {
     let mut question = cargo();
-    question.args([
-        "tree",
-        "--locked",
-        "--package",
-        program,
-        "--edges",
-        "normal,build",
-    ]);
-    question.args(["--prefix", "none", "--no-dedupe"]);
-    let told = output_of(root, &mut question)?;
+    question.args(["tree", "--locked", "--prefix", "none", "--no-dedupe"]);
+    question.args(["--edges", edges]);
+    question
+}
+
+/// The packages that cargo names: those of the workspace by such of their files as are inputs, all others by their versions.
+fn of_packages(
+    root: &Path,
+    question: &mut Command,
+    is_input: impl Fn(&str, &str) -> bool,
+) -> Result<String, String> {
+    let told = output_of(root, question)?;
     let mut packages: Vec<_> = told.lines().collect();
     packages.sort_unstable();
     packages.dedup();
@@ -51,16 +87,21 @@ fn of_program(root: &Path, program: &str) -> Result<String, String> {
         match folder(root, package) {
             None => text.push_str(package),
             Some(folder) => {
-                let files = git(root, &["ls-tree", "-r", "HEAD", "--", &folder])?;
-                let is_built = |line: &&str| is_built(&folder, line);
-                text.extend(files.lines().filter(is_built));
+                let files = files(root, &folder)?;
+                text.extend(files.lines().filter(|line| is_input(&folder, line)));
             }
         }
         text.push('\n');
     }
-    // How it is built: the profiles.
-    text.push_str(&git(root, &["ls-tree", "HEAD", "--", "Cargo.toml"])?);
     Ok(text)
+}
+
+/// Lines of `git ls-tree`, for a file or all files of a folder.
+fn files(root: &Path, path: &str) -> Result<String, String> {
+    match git(root, &["ls-tree", "-r", "HEAD", "--", path])? {
+        none if none.is_empty() => Err(format!("a step depends on `{path}`, which is not there")),
+        files => Ok(files),
+    }
 }
 
 /// The folder of a package of the workspace, below the root. `cargo tree` writes it in brackets behind the version.
@@ -69,6 +110,11 @@ fn folder(root: &Path, package: &str) -> Option<String> {
     let path = rest.split_once(')')?.0;
     let below = Path::new(path).strip_prefix(root).ok()?;
     Some(format!("{}/", below.display()))
+}
+
+/// Whether a line of `git ls-tree` is of a file that is no document.
+fn is_code(line: &str) -> bool {
+    !line.contains("\tdocs/") && !line.ends_with(".md")
 }
 
 /// Whether a line of `git ls-tree` is of a file that becomes part of the program.
@@ -150,5 +196,37 @@ mod tests {
             "{core}"
         );
         assert!(!core.contains("\txtask/"), "{core}");
+    }
+
+    #[test]
+    fn a_check_depends_on_tests_and_on_what_is_beside_and_on_no_other_program() {
+        let root = &crate::root();
+        let name = |beside| {
+            let packages = &["leasehold-cli"];
+            Inputs::Checks { packages, beside }.name(root)
+        };
+        let (without, with) = (name(&[]), name(&["xtask/mutants"]));
+        assert!(without.is_ok() && with.is_ok() && without != with);
+        let gone = name(&["xtask/mutant"]).expect_err("there is none");
+        assert!(gone.contains("`xtask/mutant`"), "{gone}");
+        let text = Inputs::Checks {
+            packages: &["leasehold-cli"],
+            beside: &["xtask/mutants"],
+        };
+        let text = text.text(root).expect("they are there");
+        for file in [
+            "crates/leasehold-cli/tests/suite/main.rs",
+            "crates/leasehold-core/tests/timelines/main.rs",
+            "crates/leasehold-servers/src/lib.rs",
+            "crates/leasehold/src/lib.rs",
+            "xtask/mutants/",
+            ".cargo/config.toml",
+            "Cargo.toml",
+        ] {
+            assert!(text.contains(&format!("\t{file}")), "{file}: {text}");
+        }
+        for other in ["\tcrates/leasehold-bench/", "\txtask/src/", ".md"] {
+            assert!(!text.contains(other), "{other}: {text}");
+        }
     }
 }
