@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -38,6 +39,16 @@ def in_child(work: Callable[[], Any]) -> str:
         said = pipe.read()
     os.waitpid(child, 0)
     return said
+
+
+@contextlib.contextmanager
+def running(words: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A program that does not outlive what is done with it, so that a test which fails ends."""
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 def test_a_manager_that_was_made_before_works_in_the_child(urls: list[str]) -> None:
@@ -198,7 +209,7 @@ def test_the_end_of_a_child_of_multiprocessing_gives_its_locks_back(urls: list[s
 
 def test_who_is_killed_is_waited_for_until_its_lease_ends(urls: list[str]) -> None:
     program = HOLD_AND_END.replace("ttl=30", "ttl=1") + "print('held', flush=True)\nimport time\ntime.sleep(60)\n"
-    with subprocess.Popen([sys.executable, "-c", program, *urls], stdout=subprocess.PIPE, text=True) as child:
+    with running([sys.executable, "-c", program, *urls]) as child:
         assert child.stdout is not None and child.stdout.readline() == "held\n"
         with LockManager(urls) as manager:
             with pytest.raises(leasehold.Held):
@@ -210,14 +221,16 @@ def test_who_is_killed_is_waited_for_until_its_lease_ends(urls: list[str]) -> No
 
 
 def test_a_program_is_interrupted_while_it_waits(urls: list[str]) -> None:
+    # Where the tests run in the background of a shell, children begin with interrupts ignored.
     program = (
-        "import sys\nfrom leasehold import LockManager\n"
+        "import signal, sys\nfrom leasehold import LockManager\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "manager = LockManager(sys.argv[1:], log=False)\nprint('waits', flush=True)\n"
         "manager.lock('a', timeout=None).acquire()\n"
     )
     with LockManager(urls) as manager, manager.lock("a"):
         words = [sys.executable, "-c", program, *urls]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        with running(words) as child:
             assert child.stdout is not None and child.stdout.readline() == "waits\n"
             time.sleep(0.3)
             began = time.monotonic()
