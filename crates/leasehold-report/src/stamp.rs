@@ -13,7 +13,7 @@ use std::{
 pub struct Stamp {
     /// As `2026-01-31`, in UTC.
     pub date: String,
-    /// The one that is checked out, and whether files differ from it.
+    /// The one that is checked out, and whether files differ from it, apart from documents: results are written into these.
     pub commit: String,
 }
 
@@ -45,7 +45,14 @@ fn commit(root: &Path) -> String {
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "--short", "HEAD"]);
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+        ".",
+        ":(exclude)docs",
+    ]);
     let changed = changed.is_some_and(|files| !files.is_empty());
     commit.unwrap_or_else(|| "unknown".to_owned()) + if changed { ", with changes" } else { "" }
 }
@@ -70,6 +77,36 @@ fn date(wall: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_commit_is_told_and_changes_but_not_those_of_documents() {
+        let root = std::env::temp_dir().join(format!("leasehold-stamp-{}", std::process::id()));
+        fs::create_dir_all(root.join("docs")).expect("a folder");
+        let git = |words: &[&str]| {
+            let who = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+            let mut git = Command::new("git");
+            let status = git.args(who).args(words).current_dir(&root).status();
+            assert!(status.expect("git is there").success(), "{words:?}");
+        };
+        let write = |file: &str, text: &str| fs::write(root.join(file), text).expect("a file");
+        write("docs/page.md", "1");
+        write("code", "1");
+        git(&["init", "--quiet"]);
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "--message", "all"]);
+        let committed = commit(&root);
+        assert!(
+            committed.len() >= 7 && !committed.contains(' '),
+            "{committed}"
+        );
+        write("docs/page.md", "2");
+        assert_eq!(commit(&root), committed);
+        write("code", "2");
+        assert_eq!(commit(&root), format!("{committed}, with changes"));
+        fs::remove_dir_all(&root).expect("it was made");
+        assert_eq!(commit(&root), "unknown");
+    }
 
     #[test]
     fn days_are_told_by_the_calendar() {
