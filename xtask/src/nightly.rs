@@ -16,7 +16,7 @@ use inputs::{Inputs, git};
 use page::{Outcome, Page, Seen};
 use std::{
     fs::{self, File},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
@@ -275,40 +275,50 @@ fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
             "commit your changes first, since the page names a commit:\n{changed}"
         ));
     }
-    let commit = git(root, &["rev-parse", "--short=12", "HEAD"])?;
-    let date = git(root, &["log", "-1", "--format=%cs"])?;
+    let commit = commit(root)?;
     let logs = target_folder(root).join("nightly");
     fs::create_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;
     let names = names_of_inputs(root)?;
-    let name = |step: &Step| {
-        let found = names.iter().find(|(inputs, _)| *inputs == step.inputs);
-        &*found.expect("all steps were asked").1
-    };
     let mut done = Vec::new();
     for step in steps {
         println!("[{}] cargo {}", step.name, step.command.join(" "));
-        let seen = carry_out(root, &logs, step, (&commit, name(step)))?;
+        let seen = carry_out(root, &logs, step, (&commit, name_of(step, &names)))?;
         println!("{seen}");
         done.push((step.name, seen));
     }
-    let path = root.join("docs/NIGHTLY.md");
-    // Read only now: another night may have written it meanwhile.
-    let before = fs::read_to_string(&path).unwrap_or_default();
-    let seen = |step: &'static Step| {
-        let mut now = done.iter().filter(|(name, _)| *name == step.name);
-        let now = now.next().map(|(_, seen)| seen.clone());
-        let seen = now.or_else(|| page::seen_of(&before, step.name, name(step)));
-        (step.name, seen)
-    };
-    let rows = STEPS.iter().map(seen).collect();
-    let page = Page { commit, date, rows };
-    fs::write(&path, page.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
+    let path = write_page(root, &done)?;
     println!(
         "written: {}; logs are in {}",
         path.display(),
         logs.display()
     );
     Ok({ done.iter() }.all(|(_, seen)| seen.outcome != Outcome::Failed))
+}
+
+/// Writes what stands of the commit that is checked out by now, and says where. Meanwhile there may have been other nights, and
+/// other commits.
+fn write_page(root: &Path, done: &[(&str, Seen)]) -> Result<PathBuf, String> {
+    let path = root.join("docs/NIGHTLY.md");
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let names = names_of_inputs(root)?;
+    let seen = |step: &'static Step| {
+        let inputs = name_of(step, &names);
+        let is_of_it = |(name, seen): &&(&str, Seen)| *name == step.name && seen.inputs == inputs;
+        let now = done.iter().find(is_of_it).map(|(_, seen)| seen.clone());
+        let seen = now.or_else(|| page::seen_of(&before, step.name, inputs));
+        (step.name, seen)
+    };
+    let page = Page {
+        commit: commit(root)?,
+        date: git(root, &["log", "-1", "--format=%cs"])?,
+        rows: STEPS.iter().map(seen).collect(),
+    };
+    fs::write(&path, page.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
+}
+
+fn commit(root: &Path) -> Result<String, String> {
+    git(root, &["rev-parse", "--short=12", "HEAD"])
 }
 
 /// What steps depend on, and a name for each as it is committed.
@@ -322,6 +332,11 @@ fn names_of_inputs(root: &Path) -> Result<Vec<(Inputs, String)>, String> {
         }
     }
     Ok(names)
+}
+
+fn name_of<'a>(step: &Step, names: &'a [(Inputs, String)]) -> &'a str {
+    let found = names.iter().find(|(inputs, _)| *inputs == step.inputs);
+    &found.expect("all steps were asked").1
 }
 
 fn carry_out(root: &Path, logs: &Path, step: &Step, stamp: (&str, &str)) -> Result<Seen, String> {
