@@ -84,7 +84,8 @@ impl Verdict {
     }
 }
 
-/// Runs a scenario for `time`; a control that has shown enough ends earlier.
+/// Runs a scenario for `time`. A control that has shown enough ends earlier; a lawful scenario that still lacks something goes on
+/// for [`GRACE`] at most, since a strike that nobody held under proves nothing.
 pub(crate) fn run(
     scenario: &'static Scenario,
     binary: &ServerBinary,
@@ -132,11 +133,21 @@ fn play(
             let site = &site;
             scope.spawn(move || nemesis::run(site, strike, seed));
         }
-        while Moment::now() < end && !is_interrupted() && site.chronicle.failure().is_none() {
-            let _ = site.bell.rest(GLANCE.min(end.since(Moment::now())));
-            if let Law::Control(harm) = scenario.law
-                && has_shown_enough(&site, begun, harm, folder)?
-            {
+        while !is_interrupted() && site.chronicle.failure().is_none() {
+            let left = end.since(Moment::now());
+            let _ = site.bell.rest(match left.is_zero() {
+                true => GLANCE,
+                false => GLANCE.min(left),
+            });
+            let now = Moment::now();
+            let is_over = match scenario.law {
+                Law::Control(_) => now >= end || has_shown_enough(outcome, &site, begun, folder)?,
+                Law::Lawful { .. } if now < end => false,
+                Law::Lawful { .. } => {
+                    now >= end.plus(GRACE) || has_shown_enough(outcome, &site, begun, folder)?
+                }
+            };
+            if is_over {
                 break;
             }
         }
@@ -145,16 +156,35 @@ fn play(
     let ended = Moment::now();
     site.kill_clients();
     // A failed run tells the overlaps that it found as well: they may have the same cause.
-    let journals = chronicle::journals(folder, &site.chronicle)?;
-    outcome.findings = checker::check_with(&journals, &site.writes()?, Moment::NEVER);
-    outcome.findings.stand_still(begun, ended);
-    outcome.hidden = site.hidden();
-    outcome.strikes = count(scenario, &site.chronicle.strikes(), &outcome.findings);
+    look(outcome, &site, (begun, ended), Moment::NEVER, folder)?;
     // What a client says is why it ended, where both are told.
     match chronicle::complaint(folder)?.or_else(|| site.chronicle.failure()) {
         Some(failure) => Err(failure),
         None => Ok(()),
     }
+}
+
+/// Sees what has come of it between two moments, by lines that were written before the horizon.
+fn look(
+    outcome: &mut Outcome,
+    site: &Site,
+    (begun, now): (Moment, Moment),
+    horizon: Moment,
+    folder: &Path,
+) -> Result<(), String> {
+    // First: a write whose acquisition is not in a journal yet would be one of nobody's.
+    let writes = site.writes()?;
+    let journals = chronicle::journals(folder, &site.chronicle)?;
+    outcome.findings = checker::check_with(&journals, &writes, horizon);
+    outcome.findings.stand_still(begun, now);
+    outcome.hidden = site.hidden();
+    outcome.strikes = count(
+        outcome.scenario,
+        &site.chronicle.strikes(),
+        &outcome.findings,
+    );
+    outcome.took = now.since(begun);
+    Ok(())
 }
 
 fn count(scenario: &Scenario, strikes: &[(Strike, Moment)], findings: &Findings) -> Vec<Struck> {
@@ -171,14 +201,20 @@ fn count(scenario: &Scenario, strikes: &[(Strike, Moment)], findings: &Findings)
     counted.collect()
 }
 
-/// Whether a control has violated often enough that no line which is still to be written can change it.
-fn has_shown_enough(site: &Site, begun: Moment, harm: Harm, folder: &Path) -> Result<bool, String> {
-    let horizon = Moment::now();
-    let writes = site.writes()?;
-    let journals = chronicle::journals(folder, &site.chronicle)?;
-    let mut findings = checker::check_with(&journals, &writes, horizon);
-    findings.stand_still(begun, horizon);
-    Ok(count_of(harm, &findings) >= ENOUGH)
+/// Whether a control has violated so often that no line which is still to be written can change it, or a lawful scenario has had
+/// all that it must have.
+fn has_shown_enough(
+    outcome: &mut Outcome,
+    site: &Site,
+    begun: Moment,
+    folder: &Path,
+) -> Result<bool, String> {
+    let now = Moment::now();
+    look(outcome, site, (begun, now), now, folder)?;
+    Ok(match outcome.scenario.law {
+        Law::Control(harm) => count_of(harm, &outcome.findings) >= ENOUGH,
+        Law::Lawful { .. } => lacks(outcome).is_empty(),
+    })
 }
 
 const fn count_of(harm: Harm, findings: &Findings) -> usize {
@@ -235,6 +271,8 @@ fn lacks(outcome: &Outcome) -> Vec<Lack> {
 }
 
 const GLANCE: Duration = Duration::from_millis(200);
+/// How much longer a lawful scenario may take than its share. Most that lack something have it after some seconds.
+const GRACE: Duration = Duration::from_secs(30);
 const ENOUGH: usize = 3;
 /// Below this, or one a second, the lock hardly moved, and its safety was not tried.
 const HAND_OVERS: usize = 5;

@@ -31,6 +31,16 @@ fn a_lawful_scenario_is_safe_and_its_control_is_not() {
 }
 
 #[test]
+fn a_lawful_scenario_goes_on_until_each_of_its_strikes_was_tried() {
+    require_server();
+    // In two seconds no run has strikes of all of these kinds.
+    let output = chaos(&["--scenario", "everything", "--for", "2s", "--seed", "1"]);
+    let told = text(&output.stdout);
+    let is_safe = |line: &str| line.starts_with("everything ") && line.ends_with("  safe");
+    assert!(told.lines().any(is_safe), "{told}");
+}
+
+#[test]
 fn a_wrong_command_line_is_told_and_ends_with_2() {
     for (wrong, why) in [
         (&["--for", "soon"][..], "no time: write `90s`"),
