@@ -66,7 +66,8 @@ impl<'a> Bad<'a> {
             let left = fs::read_dir(user.folder()).expect("it is there").count();
             assert_eq!(left, 0, "{:?} made something", self.words.first());
         }
-        let next = user.run(&["run", "-n", "demo", "--", "true"]).end();
+        // Shorter than a lease that was left behind; longer than a disk that is busy takes.
+        let next = user.run(&["run", "-w", "10s", "demo", "--", "true"]).end();
         assert_eq!(next.code, 0, "{next:?}");
     }
 }
