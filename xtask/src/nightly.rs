@@ -64,7 +64,7 @@ const MUTANTS: Inputs = Inputs::Checks {
 };
 
 /// What is tried beside other libraries and commands: the library, the command and the packages for other languages.
-const PEERS: Inputs = Inputs::Checks {
+const PEERS: Inputs = Inputs::Programs {
     packages: &["leasehold-interop", "leasehold-cli"],
     beside: &[
         "node",
@@ -120,7 +120,7 @@ static STEPS: &[Step] = &[
         ..step("model", 60, &["xtask", "model", "--large", "--write-docs"])
     },
     Step {
-        inputs: Inputs::Checks {
+        inputs: Inputs::Programs {
             packages: &["leasehold-chaos"],
             beside: &[
                 "xtask/src/chaos.rs",
@@ -162,7 +162,7 @@ static STEPS: &[Step] = &[
         ..step("compare-commands", 20, &["xtask", "compare-commands"])
     },
     Step {
-        inputs: Inputs::Checks {
+        inputs: Inputs::Programs {
             packages: &["leasehold-bench"],
             beside: &["xtask/src/bench.rs"],
         },

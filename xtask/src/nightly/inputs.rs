@@ -14,6 +14,12 @@ pub(super) enum Inputs {
     Tree,
     /// A program of the workspace: its sources, those of the crates of the workspace in it, and the versions of all others.
     Program(&'static str),
+    /// Programs of the workspace: their sources, those of the crates of the workspace in them, the versions of all others, and
+    /// further files and folders, from the root.
+    Programs {
+        packages: &'static [&'static str],
+        beside: &'static [&'static str],
+    },
     /// What checks packages of the workspace: all of their files and of those that they are built with, also for their tests, the
     /// versions of all others, and further files and folders, from the root.
     Checks {
@@ -36,17 +42,15 @@ impl Inputs {
                 Ok(files.lines().filter(|line| is_code(line)).collect())
             }
             Self::Program(program) => of_program(root, program),
+            Self::Programs { packages, beside } => {
+                let question = tree("normal,build", packages);
+                Ok(of_packages(root, question, is_built)? + &of_files(root, beside)?)
+            }
             Self::Checks { packages, beside } => {
-                let mut question = tree("all");
+                let mut question = tree("all", packages);
                 question.arg("--all-features");
-                for package in packages {
-                    question.args(["--package", package]);
-                }
-                let mut text = of_packages(root, &mut question, |_, line| is_code(line))?;
-                for file in BUILD.iter().chain(beside) {
-                    text.push_str(&files(root, file)?);
-                }
-                Ok(text)
+                let is_input = |_: &str, line: &str| is_code(line);
+                Ok(of_packages(root, question, is_input)? + &of_files(root, beside)?)
             }
         }
     }
@@ -56,29 +60,29 @@ impl Inputs {
 const BUILD: &[&str] = &["Cargo.toml", "rust-toolchain.toml", ".cargo"];
 
 fn of_program(root: &Path, program: &str) -> Result<String, String> {
-    let mut question = tree("normal,build");
-    question.args(["--package", program]);
-    let mut text = of_packages(root, &mut question, is_built)?;
+    let built = of_packages(root, tree("normal,build", &[program]), is_built)?;
     // How it is built: the profiles.
-    text.push_str(&files(root, "Cargo.toml")?);
-    Ok(text)
+    Ok(built + &files(root, "Cargo.toml")?)
 }
 
-/// Asks which packages others are built with.
-fn tree(edges: &str) -> Command {
+/// Asks which packages these are built with.
+fn tree(edges: &str, packages: &[&str]) -> Command {
     let mut question = cargo();
     question.args(["tree", "--locked", "--prefix", "none", "--no-dedupe"]);
     question.args(["--edges", edges]);
+    for package in packages {
+        question.args(["--package", package]);
+    }
     question
 }
 
 /// The packages that cargo names: those of the workspace by such of their files as are inputs, all others by their versions.
 fn of_packages(
     root: &Path,
-    question: &mut Command,
+    mut question: Command,
     is_input: impl Fn(&str, &str) -> bool,
 ) -> Result<String, String> {
-    let told = output_of(root, question)?;
+    let told = output_of(root, &mut question)?;
     let mut packages: Vec<_> = told.lines().collect();
     packages.sort_unstable();
     packages.dedup();
@@ -94,6 +98,12 @@ fn of_packages(
         text.push('\n');
     }
     Ok(text)
+}
+
+/// How everything is built, and further files and folders.
+fn of_files(root: &Path, beside: &[&str]) -> Result<String, String> {
+    let all = BUILD.iter().chain(beside);
+    all.map(|path| Ok(files(root, path)? + "\n")).collect()
 }
 
 /// Lines of `git ls-tree`, for a file or all files of a folder.
@@ -227,6 +237,22 @@ mod tests {
         }
         for other in ["\tcrates/leasehold-bench/", "\txtask/src/", ".md"] {
             assert!(!text.contains(other), "{other}: {text}");
+        }
+        let text = Inputs::Programs {
+            packages: &["leasehold-cli"],
+            beside: &["xtask/mutants"],
+        };
+        let text = text.text(root).expect("they are there");
+        for (file, is_input) in [
+            ("crates/leasehold-cli/src/", true),
+            ("xtask/mutants/", true),
+            ("crates/leasehold-cli/tests/", false),
+        ] {
+            assert_eq!(
+                text.contains(&format!("\t{file}")),
+                is_input,
+                "{file}: {text}"
+            );
         }
     }
 }
