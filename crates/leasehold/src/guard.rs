@@ -172,7 +172,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// use leasehold::{LockManager, LockOptions};
     ///
     /// let manager = LockManager::builder().memory(3).build()?;
-    /// let options = LockOptions::new().ttl(Duration::from_millis(100)).no_renewal();
+    /// let options = LockOptions::new().ttl(Duration::from_secs(2)).no_renewal();
     /// let guard = manager.mutex_with("report", options)?.acquire().await?;
     /// let lost = guard.lost().await;
     /// assert!(!guard.is_valid());

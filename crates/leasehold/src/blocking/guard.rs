@@ -134,7 +134,7 @@ impl<M: Mode> LeaseGuard<M> {
     /// use leasehold::{LockManager, LockOptions};
     ///
     /// let manager = LockManager::builder().memory(3).build()?.blocking();
-    /// let options = LockOptions::new().ttl(Duration::from_millis(200)).no_renewal();
+    /// let options = LockOptions::new().ttl(Duration::from_secs(2)).no_renewal();
     /// let guard = manager.mutex_with("report", options)?.acquire()?;
     /// assert!(guard.lost_within(Duration::from_millis(1)).is_none());
     /// let lost = guard.lost_within(Duration::from_secs(60)).expect("nobody extends it");

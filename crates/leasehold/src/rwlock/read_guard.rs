@@ -90,7 +90,7 @@ impl ReadGuard {
     /// use leasehold::{LockManager, LockOptions};
     ///
     /// let manager = LockManager::builder().memory(3).build()?;
-    /// let options = LockOptions::new().ttl(Duration::from_millis(100)).no_renewal();
+    /// let options = LockOptions::new().ttl(Duration::from_secs(2)).no_renewal();
     /// let reader = manager.rwlock_with("doc", options)?.read().await?;
     /// let lost = reader.lost().await;
     /// assert!(!reader.is_valid());
