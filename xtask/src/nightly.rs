@@ -59,7 +59,13 @@ macro_rules! mutants {
 }
 
 const MUTANTS: Inputs = Inputs::Checks {
-    packages: &["leasehold-cli", "leasehold-model", "leasehold-sim"],
+    packages: &[
+        "leasehold-core",
+        "leasehold",
+        "leasehold-cli",
+        "leasehold-model",
+        "leasehold-sim",
+    ],
     beside: &["xtask/mutants", "xtask/src/mutants.rs", "xtask/src/mutants"],
 };
 
@@ -144,7 +150,7 @@ static STEPS: &[Step] = &[
     },
     Step {
         inputs: Inputs::Checks {
-            packages: &["leasehold-cli"],
+            packages: &["leasehold", "leasehold-cli"],
             beside: &[
                 "xtask/src/versions.rs",
                 "xtask/src/install.rs",
@@ -179,7 +185,7 @@ static STEPS: &[Step] = &[
     Step {
         needs: Some(&["mutants", "--version"]),
         inputs: Inputs::Checks {
-            packages: &["leasehold"],
+            packages: &["leasehold-core", "leasehold"],
             beside: &["xtask/src/sample.rs", "xtask/survivors.txt"],
         },
         ..step("sample of mutants", 20, &["xtask", "sample"])

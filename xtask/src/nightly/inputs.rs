@@ -20,8 +20,8 @@ pub(super) enum Inputs {
         packages: &'static [&'static str],
         beside: &'static [&'static str],
     },
-    /// What checks packages of the workspace: all of their files and of those that they are built with, also for their tests, the
-    /// versions of all others, and further files and folders, from the root.
+    /// What checks packages of the workspace: all of their files and of those that they are built with, the versions of all others, and
+    /// further files and folders, from the root. What tests alone are built with counts for the packages that are named.
     Checks {
         packages: &'static [&'static str],
         beside: &'static [&'static str],
