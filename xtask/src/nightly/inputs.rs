@@ -12,10 +12,11 @@ use std::{
 pub(super) enum Inputs {
     /// All that is committed and no document.
     Tree,
-    /// A program of the workspace: its sources, those of the crates of the workspace in it, and the versions of all others.
+    /// A program of the workspace: its sources without comments, those of the crates of the workspace in it, and the versions of all
+    /// others.
     Program(&'static str),
-    /// Programs of the workspace: their sources, those of the crates of the workspace in them, the versions of all others, and
-    /// further files and folders, from the root.
+    /// Programs of the workspace: their sources without comments, those of the crates of the workspace in them, the versions of all
+    /// others, and further files and folders, from the root.
     Programs {
         packages: &'static [&'static str],
         beside: &'static [&'static str],
@@ -44,13 +45,12 @@ impl Inputs {
             Self::Program(program) => of_program(root, program),
             Self::Programs { packages, beside } => {
                 let question = tree("normal,build", packages);
-                Ok(of_packages(root, question, is_built)? + &of_files(root, beside)?)
+                Ok(of_packages(root, question, built)? + &of_files(root, beside)?)
             }
             Self::Checks { packages, beside } => {
                 let mut question = tree("all", packages);
                 question.arg("--all-features");
-                let is_input = |_: &str, line: &str| is_code(line);
-                Ok(of_packages(root, question, is_input)? + &of_files(root, beside)?)
+                Ok(of_packages(root, question, code)? + &of_files(root, beside)?)
             }
         }
     }
@@ -60,9 +60,9 @@ impl Inputs {
 const BUILD: &[&str] = &["Cargo.toml", "rust-toolchain.toml", ".cargo"];
 
 fn of_program(root: &Path, program: &str) -> Result<String, String> {
-    let built = of_packages(root, tree("normal,build", &[program]), is_built)?;
+    let text = of_packages(root, tree("normal,build", &[program]), built)?;
     // How it is built: the profiles.
-    Ok(built + &files(root, "Cargo.toml")?)
+    Ok(text + &files(root, "Cargo.toml")?)
 }
 
 /// Asks which packages these are built with.
@@ -76,11 +76,11 @@ fn tree(edges: &str, packages: &[&str]) -> Command {
     question
 }
 
-/// The packages that cargo names: those of the workspace by such of their files as are inputs, all others by their versions.
+/// The packages that cargo names: those of the workspace by what is an input in their folders, all others by their versions.
 fn of_packages(
     root: &Path,
     mut question: Command,
-    is_input: impl Fn(&str, &str) -> bool,
+    inputs: fn(&Path, &str) -> Result<String, String>,
 ) -> Result<String, String> {
     let told = output_of(root, &mut question)?;
     let mut packages: Vec<_> = told.lines().collect();
@@ -90,10 +90,7 @@ fn of_packages(
     for package in packages {
         match folder(root, package) {
             None => text.push_str(package),
-            Some(folder) => {
-                let files = files(root, &folder)?;
-                text.extend(files.lines().filter(|line| is_input(&folder, line)));
-            }
+            Some(folder) => text.push_str(&inputs(root, &folder)?),
         }
         text.push('\n');
     }
@@ -127,12 +124,36 @@ fn is_code(line: &str) -> bool {
     !line.contains("\tdocs/") && !line.ends_with(".md")
 }
 
+/// All files of a folder and no document.
+fn code(root: &Path, folder: &str) -> Result<String, String> {
+    let files = files(root, folder)?;
+    Ok(files.lines().filter(|line| is_code(line)).collect())
+}
+
+/// What becomes part of the program that the package in this folder is: files, and of sources the lines that are no comments.
+fn built(root: &Path, folder: &str) -> Result<String, String> {
+    let files = files(root, folder)?;
+    let files = files.lines().filter(|line| is_built(folder, line));
+    let (sources, others): (Vec<_>, Vec<_>) = files.partition(|line| line.ends_with(".rs"));
+    let mut lines = vec!["grep", "-v", "-E", COMMENT, "HEAD", "--"];
+    lines.extend(sources.into_iter().map(file_of));
+    Ok(others.concat() + &git(root, &lines)?)
+}
+
+/// A line that is a comment and nothing else.
+const COMMENT: &str = "^[[:space:]]*//";
+
 /// Whether a line of `git ls-tree` is of a file that becomes part of the program.
 fn is_built(folder: &str, line: &str) -> bool {
-    let file = line.rsplit('\t').next().unwrap_or_default();
+    let file = file_of(line);
     let within = file.strip_prefix(folder).unwrap_or_default();
     let is_beside = ["tests/", "benches/", "examples/"];
     !is_beside.iter().any(|beside| within.starts_with(beside)) && !file.ends_with(".md")
+}
+
+/// The file of a line of `git ls-tree`.
+fn file_of(line: &str) -> &str {
+    line.rsplit('\t').next().unwrap_or_default()
 }
 
 fn git_hash(root: &Path, text: &str) -> Result<String, String> {
@@ -200,12 +221,16 @@ mod tests {
         let names = names.map(|inputs| inputs.name(root).expect("a repository"));
         assert!(names.iter().all(|name| name.len() == 40), "{names:?}");
         assert!(names[0] != names[1] && names[1] != names[2], "{names:?}");
-        let core = of_program(root, "leasehold-sim").expect("it is of the workspace");
+        let text = of_program(root, "leasehold-sim").expect("it is of the workspace");
+        let core = "HEAD:crates/leasehold-core/src/lib.rs:";
+        assert!(text.contains(core) && !text.contains("\txtask/"), "{text}");
+        // Of a source, comments do not count.
+        let (code, comment) = (format!("{core}pub mod "), format!("{core}//"));
+        assert!(text.contains(&code) && !text.contains(&comment), "{text}");
         assert!(
-            core.contains("\tcrates/leasehold-core/src/lib.rs"),
-            "{core}"
+            text.contains("\tcrates/leasehold/src/link/redis/stamp_release.lua"),
+            "{text}"
         );
-        assert!(!core.contains("\txtask/"), "{core}");
     }
 
     #[test]
@@ -244,15 +269,11 @@ mod tests {
         };
         let text = text.text(root).expect("they are there");
         for (file, is_input) in [
-            ("crates/leasehold-cli/src/", true),
-            ("xtask/mutants/", true),
+            ("HEAD:crates/leasehold-cli/src/", true),
+            ("\txtask/mutants/", true),
             ("crates/leasehold-cli/tests/", false),
         ] {
-            assert_eq!(
-                text.contains(&format!("\t{file}")),
-                is_input,
-                "{file}: {text}"
-            );
+            assert_eq!(text.contains(file), is_input, "{file}: {text}");
         }
     }
 }
