@@ -341,12 +341,14 @@ fn a_watchdog_that_is_killed_is_replaced_and_the_user_is_told() {
     let script = "sleep 0.2; echo $$; exec sleep 30";
     let mut run = user.run(&["run", "demo", "--", "sh", "-c", script]).start();
     let group = run.pid();
-    let notice = [run.error_line(), run.error_line(), String::new()].join("\n");
-    assert_eq!(notice, user.local());
     let first = watchdog_of(run.process());
     kill_process(first, Signal::KILL).expect("it is there");
-    let said = run.error_line();
-    assert!(said.ends_with("starting another"), "{said}");
+    // Other notices may come before it: that a node was slow, on a busy machine.
+    while let said = run.error_line()
+        && !said.ends_with("starting another")
+    {
+        assert_ne!(said, "", "it ended and did not tell");
+    }
     // The second does what the first would have done, also if that one's end came at a bad time.
     wait_until(|| watchdog_is_there(run.process(), first));
     run.signal(Signal::KILL);
