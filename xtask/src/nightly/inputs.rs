@@ -68,7 +68,7 @@ fn of_program(root: &Path, program: &str) -> Result<String, String> {
 /// Asks which packages these are built with.
 fn tree(edges: &str, packages: &[&str]) -> Command {
     let mut question = cargo();
-    question.args(["tree", "--locked", "--prefix", "none", "--no-dedupe"]);
+    question.args(["tree", "--locked", "--prefix", "none"]);
     question.args(["--edges", edges]);
     for package in packages {
         question.args(["--package", package]);
@@ -83,7 +83,9 @@ fn of_packages(
     inputs: fn(&Path, &str) -> Result<String, String>,
 ) -> Result<String, String> {
     let told = output_of(root, &mut question)?;
-    let mut packages: Vec<_> = told.lines().collect();
+    // What is told again is marked. Written out each time, the tree of a few packages has millions of lines.
+    let packages = told.lines().map(|line| line.trim_end_matches(" (*)"));
+    let mut packages: Vec<_> = packages.collect();
     packages.sort_unstable();
     packages.dedup();
     let mut text = String::new();
