@@ -22,8 +22,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH,…", value_delimiter = ',', value_parser = path)]
     pub(crate) servers: Vec<PathBuf>,
     /// How long the run of one server program takes, divided over its scenarios. Controls come first; each ends at its third
-    /// overlap, at the latest after four shares, and what it leaves is for the others. A lawful one goes on for up to 30 s where a
-    /// strike of one of its kinds is still missing.
+    /// overlap, at the latest after four shares, and what it leaves is for the others. What has proved nothing then goes on for up
+    /// to 30 s: a control without an overlap, a lawful one without a strike of each kind.
     #[arg(long = "for", value_name = "TIME", default_value = "6m", value_parser = time)]
     pub(crate) time: Duration,
     /// Only this one, with its control if it is lawful; may be repeated.

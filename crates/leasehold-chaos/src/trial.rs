@@ -84,8 +84,8 @@ impl Verdict {
     }
 }
 
-/// Runs a scenario for `time`. A control that has shown enough ends earlier; a lawful scenario that still lacks something goes on
-/// for [`GRACE`] at most, since a strike that nobody held under proves nothing.
+/// Runs a scenario for `time`. A control that has shown enough ends earlier. What has proved nothing by then goes on for [`GRACE`]
+/// at most: a control without harm, and a lawful scenario with a strike that nobody held under.
 pub(crate) fn run(
     scenario: &'static Scenario,
     binary: &ServerBinary,
@@ -140,14 +140,12 @@ fn play(
                 false => GLANCE.min(left),
             });
             let now = Moment::now();
-            let is_over = match scenario.law {
-                Law::Control(_) => now >= end || has_shown_enough(outcome, &site, begun, folder)?,
-                Law::Lawful { .. } if now < end => false,
-                Law::Lawful { .. } => {
-                    now >= end.plus(GRACE) || has_shown_enough(outcome, &site, begun, folder)?
-                }
+            let enough = match scenario.law {
+                Law::Control(_) if now < end => ENOUGH,
+                Law::Lawful { .. } if now < end => continue,
+                _ => 1,
             };
-            if is_over {
+            if now >= end.plus(GRACE) || has_shown(enough, outcome, &site, begun, folder)? {
                 break;
             }
         }
@@ -203,7 +201,8 @@ fn count(scenario: &Scenario, strikes: &[(Strike, Moment)], findings: &Findings)
 
 /// Whether a control has violated so often that no line which is still to be written can change it, or a lawful scenario has had
 /// all that it must have.
-fn has_shown_enough(
+fn has_shown(
+    enough: usize,
     outcome: &mut Outcome,
     site: &Site,
     begun: Moment,
@@ -212,7 +211,7 @@ fn has_shown_enough(
     let now = Moment::now();
     look(outcome, site, (begun, now), now, folder)?;
     Ok(match outcome.scenario.law {
-        Law::Control(harm) => count_of(harm, &outcome.findings) >= ENOUGH,
+        Law::Control(harm) => count_of(harm, &outcome.findings) >= enough,
         Law::Lawful { .. } => lacks(outcome).is_empty(),
     })
 }
@@ -271,7 +270,7 @@ fn lacks(outcome: &Outcome) -> Vec<Lack> {
 }
 
 const GLANCE: Duration = Duration::from_millis(200);
-/// How much longer a lawful scenario may take than its share. Most that lack something have it after some seconds.
+/// How much longer a scenario may take than its share. Most that lack something have it after some seconds.
 const GRACE: Duration = Duration::from_secs(30);
 const ENOUGH: usize = 3;
 /// Below this, or one a second, the lock hardly moved, and its safety was not tried.

@@ -41,6 +41,22 @@ fn a_lawful_scenario_goes_on_until_each_of_its_strikes_was_tried() {
 }
 
 #[test]
+fn a_control_goes_on_until_it_has_done_harm() {
+    require_server();
+    // In one second no overlap has come yet.
+    let output = chaos(&[
+        "--scenario",
+        "short-quarantine",
+        "--for",
+        "1s",
+        "--seed",
+        "1",
+    ]);
+    let told = text(&output.stdout);
+    assert!(told.contains("violated, as it must"), "{told}");
+}
+
+#[test]
 fn a_wrong_command_line_is_told_and_ends_with_2() {
     for (wrong, why) in [
         (&["--for", "soon"][..], "no time: write `90s`"),
