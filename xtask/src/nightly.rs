@@ -48,7 +48,7 @@ const fn step(name: &'static str, minutes: u32, command: &'static [&'static str]
 macro_rules! mutants {
     ($name:literal, $minutes:literal, $($argument:literal),+) => {
         Step {
-            inputs: MUTANTS,
+            inputs: Inputs::Mutants(&[$($argument),+]),
             ..step(
                 concat!("mutants ", $name),
                 $minutes,
@@ -57,17 +57,6 @@ macro_rules! mutants {
         }
     };
 }
-
-const MUTANTS: Inputs = Inputs::Checks {
-    packages: &[
-        "leasehold-core",
-        "leasehold",
-        "leasehold-cli",
-        "leasehold-model",
-        "leasehold-sim",
-    ],
-    beside: &["xtask/mutants", "xtask/src/mutants.rs", "xtask/src/mutants"],
-};
 
 /// What is tried beside other libraries and commands: the library, the command and the packages for other languages.
 const PEERS: Inputs = Inputs::Programs {

@@ -32,6 +32,12 @@ pub(super) struct Killer {
 }
 
 impl Mutant {
+    /// What it is, wherever it is written down.
+    pub(crate) fn what(&self) -> String {
+        let (file, old, new) = (&self.file, &self.old, &self.new);
+        format!("{:?}\n", (&self.name, file, old, new, &self.killers))
+    }
+
     /// Forgets all checks but the one that is built soonest, and is not told by the clock alone if another is there.
     pub(super) fn keep_soonest(&mut self) {
         let order = |killer: &Killer| (killer.hangs, killer.check.building());

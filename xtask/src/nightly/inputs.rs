@@ -1,6 +1,9 @@
 //! What a step depends on, and a name for it: what it came to stands for as long as that name does.
 
-use crate::process::{cargo, output_of};
+use crate::{
+    mutants::{self, Mutant},
+    process::{cargo, output_of},
+};
 use std::{
     io::Write as _,
     path::Path,
@@ -27,6 +30,8 @@ pub(super) enum Inputs {
         packages: &'static [&'static str],
         beside: &'static [&'static str],
     },
+    /// The mutants that attack these arguments, all that is checked with a mutant in it, and what does that.
+    Mutants(&'static [&'static str]),
 }
 
 impl Inputs {
@@ -52,9 +57,27 @@ impl Inputs {
                 question.arg("--all-features");
                 Ok(of_packages(root, question, code)? + &of_files(root, beside)?)
             }
+            Self::Mutants(arguments) => {
+                let mut mutants = mutants::load(root)?;
+                mutants.retain(|mutant| arguments.contains(&&*mutant.argument));
+                let mutants: String = mutants.iter().map(Mutant::what).collect();
+                Ok(MUTATED.text(root)? + &mutants)
+            }
         }
     }
 }
+
+/// What mutants are in, what notices them, and what tries that.
+const MUTATED: Inputs = Inputs::Checks {
+    packages: &[
+        "leasehold-core",
+        "leasehold",
+        "leasehold-cli",
+        "leasehold-model",
+        "leasehold-sim",
+    ],
+    beside: &["xtask/src/mutants.rs", "xtask/src/mutants"],
+};
 
 /// How everything is built, beside the manifests of packages.
 const BUILD: &[&str] = &["Cargo.toml", "rust-toolchain.toml", ".cargo"];
@@ -233,6 +256,27 @@ mod tests {
             text.contains("\tcrates/leasehold/src/link/redis/stamp_release.lua"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn trying_mutants_depends_on_these_mutants_and_on_no_others() {
+        let root = &crate::root();
+        let text = |arguments| {
+            Inputs::Mutants(arguments)
+                .text(root)
+                .expect("they are there")
+        };
+        let (one, several) = (text(&["S8"]), text(&["S8", "T1"]));
+        assert!(several.len() > one.len());
+        for (part, is_in_it) in [
+            ("\"one-owner-for-all-attempts\"", true),
+            ("\txtask/src/mutants/", true),
+            ("\tcrates/leasehold/tests/", true),
+            ("\txtask/mutants/", false),
+            ("S9.txt:", false),
+        ] {
+            assert_eq!(one.contains(part), is_in_it, "{part}: {one}");
+        }
     }
 
     #[test]
