@@ -18,6 +18,7 @@ mod packages;
 mod picture;
 mod process;
 mod sample;
+mod signals;
 mod skips;
 mod test;
 mod tidy;
@@ -32,6 +33,7 @@ use std::{
 };
 
 fn main() -> ExitCode {
+    signals::heed();
     let words = env::args_os().skip(1);
     let arguments: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())

@@ -6,7 +6,6 @@
 mod crew;
 mod incremental;
 mod programs;
-mod signals;
 mod stopwatch;
 
 use crate::{
@@ -32,7 +31,6 @@ use std::{
 
 /// Runs every step, and stops at the first that fails. `further` goes to `cargo test`.
 pub(crate) fn run(root: &Path, further: &[&str]) -> ExitCode {
-    signals::heed();
     let target = target_folder(root);
     let file = target.join(format!("skips-{}.txt", std::process::id()));
     let mut run = Run {

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Starts this program again, in its place, with the signals' default actions, if it ignores any that tests send.
-pub(super) fn heed() {
+pub(crate) fn heed() {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let Ok(program) = env::current_exe() else {
         return;
