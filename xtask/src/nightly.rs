@@ -150,18 +150,22 @@ static STEPS: &[Step] = &[
     },
     Step {
         inputs: PEERS,
-        ..step("interop", 45, &["xtask", "interop"])
+        ..step("interop", 45, &["xtask", "interop", "--write-docs"])
     },
     Step {
         inputs: PEERS,
-        ..step("compare-commands", 20, &["xtask", "compare-commands"])
+        ..step(
+            "compare-commands",
+            20,
+            &["xtask", "compare-commands", "--write-docs"],
+        )
     },
     Step {
         inputs: Inputs::Programs {
-            packages: &["leasehold-bench"],
-            beside: &["xtask/src/bench.rs"],
+            packages: &["leasehold-bench", "leasehold-interop"],
+            beside: &["node", "python", "xtask/src/bench.rs"],
         },
-        ..step("bench", 40, &["xtask", "bench"])
+        ..step("bench", 50, &["xtask", "bench", "--peers", "--write-docs"])
     },
     simulator!("1/8"),
     simulator!("2/8"),

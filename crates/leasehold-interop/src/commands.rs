@@ -7,7 +7,7 @@ mod service;
 mod tool;
 
 use crate::{Fallible, target};
-use leasehold_report::{page, root};
+use leasehold_report::{Stamp, page, root};
 use observe::ROWS;
 use std::collections::BTreeMap;
 use tool::Tool;
@@ -54,6 +54,7 @@ pub(crate) fn run(words: &[&str]) -> Fallible<()> {
     );
     println!("\n{table}");
     if writes_docs {
+        table += &format!("\n\nSeen {}.", Stamp::of(&root()));
         page::write(&root().join("docs/COMPARE.md"), &[("commands", &table)])?;
     }
     Ok(())

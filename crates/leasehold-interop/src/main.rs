@@ -48,7 +48,7 @@ mod shim;
 
 use args::Args;
 use clap::Parser as _;
-use leasehold_report::{page, root};
+use leasehold_report::{Stamp, page, root};
 use std::{env, path::PathBuf, process::ExitCode, sync::Arc, thread};
 use tokio::signal::unix;
 
@@ -142,10 +142,11 @@ fn run(args: &Args) -> Fallible<bool> {
     }
     println!("\n{counts}");
     if args.write_docs {
+        let stamp = Stamp::of(&root());
         page::write(
             &root().join("docs/COMPARE.md"),
             &[
-                ("interop", &format!("{results}\n{counts}")),
+                ("interop", &format!("{results}\n{counts}\n\nSeen {stamp}.")),
                 ("fifteen", &fifteen::table(&report)),
             ],
         )?;

@@ -147,7 +147,8 @@ impl fmt::Display for Page {
 pub(super) fn last_line(said: &str) -> String {
     let mut lines = said.lines().map(str::trim).rev();
     let line = lines.find(|line| !line.is_empty()).unwrap_or("nothing");
-    line.chars().filter(|letter| !letter.is_control()).collect()
+    let words: Vec<_> = line.split_whitespace().collect();
+    words.join(" ").replace(char::is_control, "")
 }
 
 #[cfg(test)]
