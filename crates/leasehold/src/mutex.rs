@@ -198,8 +198,10 @@ impl<M: Mode> Mutex<M> {
         span: Duration,
     ) -> Result<(), AcquireError> {
         let before = self.options.lock_config();
-        let node_limit = before.timing.node_limit();
-        let timing = Timing::new(Ttl::at_least(span), Drift::DEFAULT, Some(node_limit));
+        let (ttl, node_limit) = (Ttl::at_least(span), before.timing.node_limit());
+        // What is shorter than that limit has one of its own: the keys are never there for longer than they shall be.
+        let timing = Timing::new(ttl, Drift::DEFAULT, Some(node_limit))
+            .or_else(|_| Timing::new(ttl, Drift::DEFAULT, None));
         let config = LockConfig {
             timing: timing.unwrap_or(before.timing),
             owners: OwnerSource::new(move |random| signs(random).as_bytes().to_vec()),

@@ -297,10 +297,14 @@ impl OnceGuard {
         let by = owner.clone();
         let mark = move |random: &[u8; 20]| Owner::done(random, ends, &by);
         let left = mutex.leave_signed(owner.clone(), mark, left).await;
-        left.map_err(|error| {
+        left.or_else(|error| {
             // What it has left on a few nodes would only be in the way.
             handle.evict_later(mutex.resource().clone(), owner, timing);
-            NotKept::Failed(error)
+            if handle.clock().now() < over_at {
+                Err(NotKept::Failed(error))
+            } else {
+                Ok(())
+            }
         })
     }
 

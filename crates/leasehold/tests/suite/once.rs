@@ -165,6 +165,28 @@ fn at_the_end_of_a_period_the_work_is_as_done_as_at_its_beginning() {
 }
 
 #[test]
+fn a_mark_ends_with_its_period_however_little_of_that_is_left() {
+    for left in [1_000, 505, 500, 400, 100, 20, 11, 10, 9] {
+        let left = Duration::from_millis(left);
+        let world = World::new(3);
+        go_to(&world, HOUR - left);
+        let (here, there) = (hourly(&world), hourly(&world));
+        let turn = block_on(here.begin()).expect("nobody has done it");
+        block_on(turn.done()).expect("all nodes answer");
+        let next = begin_of_the_next(&world);
+        world.advance(next);
+        let turn = block_on(there.try_begin());
+        assert!(turn.is_ok(), "{left:?} before the end: {:?}", turn.err());
+    }
+}
+
+/// How long until the next period begins.
+fn begin_of_the_next(world: &World) -> Duration {
+    let since = wall(world).as_nanos() % HOUR.as_nanos();
+    HOUR - Duration::from_nanos(u64::try_from(since).expect("less than an hour"))
+}
+
+#[test]
 fn a_mark_of_the_period_before_is_waited_for_if_it_is_not_long() {
     let world = World::new(3);
     go_to(&world, HOUR - SECOND);
