@@ -210,6 +210,21 @@ fn an_operators_word_counts_for_what_may_have_been_evicted() {
 }
 
 #[test]
+fn what_is_evicted_after_an_operators_word_is_missed_though_nobody_has_looked_since() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let build = || builder([server.url()]);
+    block_on(build().operator().expect("good addresses").admit()).expect("good addresses");
+    let lock = ["SET", "r", "x", "PX", "60000"];
+    server.command(&lock).expect("it answers");
+    evict(&server);
+    cure(&server);
+    let manager = build().build().expect("good addresses");
+    let (cause, why) = abstention(&manager);
+    assert_eq!(cause, Some(AbstentionCause::Evicted), "{why}");
+}
+
+#[test]
 fn a_server_that_has_a_policy_but_no_limit_votes() {
     require_server();
     let server = Server::start().expect("it starts");

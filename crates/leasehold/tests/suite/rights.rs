@@ -1,7 +1,9 @@
 //! Users of a server who may not do all that a lease needs.
 
 use crate::support::block_on;
-use leasehold::{AcquireError, LockManager, LockOptions, ManagerBuilder, RestartGuard};
+use leasehold::{
+    AcquireError, LockManager, LockOptions, ManagerBuilder, RestartGuard, operate::NodeAnswer,
+};
 use leasehold_servers::{Server, ServerBinary, require_server};
 use std::time::Duration;
 
@@ -133,6 +135,27 @@ fn the_rights_that_the_page_names_are_enough_and_one_that_is_taken_away_is_told_
         assert!(told.ends_with(&format!("allow {right}")), "{told}");
         assert!(block_on(guard.release()).is_released(), "{right}");
     }
+}
+
+#[test]
+fn the_rights_of_locks_are_enough_to_admit_a_node_and_without_them_nothing_is_changed() {
+    require_server();
+    let site = Site::new();
+    let admit = |right| {
+        let user = site.user(right).restart_guard(RestartGuard::Quarantine);
+        let operator = user.operator().expect("a good address");
+        let told = block_on(operator.admit()).expect("a good address");
+        told[0].answer.clone()
+    };
+    for right in ["+hset", "+hmget", "+info", "+time"] {
+        let told = admit(Some(right));
+        assert!(matches!(told, NodeAnswer::Silent(_)), "{right}: {told:?}");
+        let kept = site.server.command(&["EXISTS", "leasehold:node"]);
+        let kept = kept.expect("it answers").integer();
+        assert_eq!(kept, Some(0), "{right}");
+    }
+    let told = admit(None);
+    assert!(matches!(told, NodeAnswer::Told(_)), "{told:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 -- ARGV[4] the number of the failover by which it is the master, if sentinels say so.
 -- An operator's word that the node may vote. {1, why it would not have voted, for how many ms}: it may now;
 -- {-2, configuration, its text}: of another configuration, and nothing was changed.
-local info = redis.call('INFO', 'server', 'replication')
+local info = redis.call('INFO', 'server', 'replication', 'stats')
 local current = string.match(info, 'run_id:(%x+)') .. '/' .. string.match(info, 'master_replid:(%x+)')
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -17,11 +17,13 @@ end
 if ARGV[3] == 'off' then
   left = 0
 end
-redis.call('HSET', KEYS[1], 'id', current, 'until', '0', 'why', why or 'empty', 'cfg', ARGV[1], 'about', ARGV[2])
+-- Nor is there anything that it may have evicted until now. In one command: a user who may not do all of it does nothing.
+local fields = {'id', current, 'until', '0', 'why', why or 'empty', 'cfg', ARGV[1], 'about', ARGV[2],
+  'evicted', string.match(info, 'evicted_keys:(%d+)') or ''}
 -- Who is told of the same failover need not wait either.
 if ARGV[4] then
-  redis.call('HSET', KEYS[1], 'failover', ARGV[4])
+  fields[#fields + 1] = 'failover'
+  fields[#fields + 1] = ARGV[4]
 end
--- Nor is there anything that it may have evicted.
-redis.call('HDEL', KEYS[1], 'evicted')
+redis.call('HSET', KEYS[1], unpack(fields))
 return {1, why, math.max(left, 0)}
