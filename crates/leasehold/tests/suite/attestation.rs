@@ -209,16 +209,33 @@ fn an_operators_word_counts_for_what_may_have_been_evicted() {
     assert!(tried.is_ok(), "{tried:?}");
 }
 
+/// Sets a key that lives for a while, and has it evicted.
+fn lose_a_key(server: &Server) {
+    let key = ["SET", "r", "x", "PX", "60000"];
+    server.command(&key).expect("it answers");
+    evict(server);
+    cure(server);
+}
+
+#[test]
+fn an_operators_word_counts_for_what_was_evicted_before() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    lose_a_key(&server);
+    let build = || builder([server.url()]);
+    block_on(build().operator().expect("good addresses").admit()).expect("good addresses");
+    let manager = build().build().expect("good addresses");
+    let tried = try_once(&manager);
+    assert!(tried.is_ok(), "{tried:?}");
+}
+
 #[test]
 fn what_is_evicted_after_an_operators_word_is_missed_though_nobody_has_looked_since() {
     require_server();
     let server = Server::start().expect("it starts");
     let build = || builder([server.url()]);
     block_on(build().operator().expect("good addresses").admit()).expect("good addresses");
-    let lock = ["SET", "r", "x", "PX", "60000"];
-    server.command(&lock).expect("it answers");
-    evict(&server);
-    cure(&server);
+    lose_a_key(&server);
     let manager = build().build().expect("good addresses");
     let (cause, why) = abstention(&manager);
     assert_eq!(cause, Some(AbstentionCause::Evicted), "{why}");
