@@ -158,8 +158,9 @@ const MAKE_ROOM: &str = "make room on the disk: a store takes 100 kB at first, a
 const HANGS: &str = "`leasehold doctor` tells which nodes hang or are too far away; a longer --ttl leaves them more time";
 
 const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, mget, del, \
-                           pexpire, pttl, hget, hmget, hset; behind sentinels role as well, and with --fair the keys \
-                           leasehold:queue:* (of the namespace leasehold); `leasehold doctor` tells what is missing";
+                           pexpire, pttl, hget, hmget, hset; behind sentinels role as well, with --fair the keys leasehold:queue:* (of the \
+                           namespace leasehold), and with --shared and --permits these keys and zadd, zrem, zscore, zrange, \
+                           zremrangebyscore, pexpireat; `leasehold doctor` tells what is missing";
 
 /// For those who want something else than the others.
 pub(crate) const SAY_THE_SAME: &str = "use the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as \

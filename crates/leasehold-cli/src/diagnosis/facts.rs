@@ -53,7 +53,7 @@ pub(crate) struct ServerFacts {
     /// What it could not write the last time.
     pub(crate) failed_write: Option<String>,
     pub(crate) lacking: Option<Vec<String>>,
-    /// Beside those, for fair locks.
+    /// Beside those, for fair locks, readers and permits.
     pub(crate) lacking_for_fair: Option<Vec<String>>,
     /// The key of a lock that nobody has, if its user may not use it.
     pub(crate) out_of_reach: Option<String>,

@@ -131,19 +131,27 @@ fn a_key_is_lacking_where_the_lock_that_was_asked_about_needs_it() {
 }
 
 #[test]
-fn rights_that_fair_locks_alone_need_are_told_apart() {
+fn rights_that_fair_locks_readers_and_permits_alone_need_are_told_apart() {
     require_server();
     let server = Server::start().expect("it starts");
     let url = format!("redis://u:p@127.0.0.1:{}", server.port());
-    let looked = |keys: &[&str]| {
+    let looks = |keys: &[&str], further: &[&str]| {
         let words = ["ACL", "SETUSER", "u", "reset", "on", ">p"];
-        let words = [&words, keys, &ALL].concat();
+        let words = [&words, keys, &ALL, further].concat();
         server.command(&words).expect("it is taken");
         match &examine(&builder(std::slice::from_ref(&url)))[..] {
             [NodeAnswer::Told(seen)] => (seen.lacking.clone(), seen.lacking_for_fair.clone()),
             other => panic!("{other:?}"),
         }
     };
+    let shares = ["zadd", "zrem", "zscore", "zrange", "zremrangebyscore"];
+    let shares: Vec<_> = shares.iter().map(|command| format!("+{command}")).collect();
+    let shares: Vec<_> = shares
+        .iter()
+        .map(|right| &**right)
+        .chain(["+pexpireat"])
+        .collect();
+    let looked = |keys: &[&str]| looks(keys, &shares);
     let (none, queues) = (
         Some(Vec::new()),
         Some(vec!["~leasehold:queue:*".to_owned()]),
@@ -154,7 +162,16 @@ fn rights_that_fair_locks_alone_need_are_told_apart() {
     let reads = [&usual[..], &["%R~leasehold:queue:*"]].concat();
     assert_eq!(looked(&reads), (none.clone(), queues));
     let all = [&usual[..], &["~leasehold:queue:*"]].concat();
-    assert_eq!(looked(&all), (none.clone(), none));
+    assert_eq!(looked(&all), (none.clone(), none.clone()));
+    for lacking in &shares {
+        let others: Vec<_> = shares
+            .iter()
+            .copied()
+            .filter(|right| right != lacking)
+            .collect();
+        let expected = Some(vec![(*lacking).to_owned()]);
+        assert_eq!(looks(&all, &others), (none.clone(), expected));
+    }
     let keys = server.command(&["DBSIZE"]).expect("it answers");
     assert_eq!(keys.integer(), Some(0), "nothing was written");
 }

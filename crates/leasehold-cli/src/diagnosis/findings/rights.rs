@@ -93,11 +93,22 @@ pub(super) fn for_fair(server: &ServerFacts) -> Option<Finding> {
         return None;
     }
     let list = lacking.join(" ");
+    // All of them need keys, and those who share a lock commands as well.
+    let (kinds, why) = match lacking.iter().any(|right| right.starts_with('~')) {
+        true => (
+            "fair locks, readers and permits",
+            "without them it does not vote for `--fair`, `--shared` and `--permits`; other locks do not need them",
+        ),
+        false => (
+            "readers and permits",
+            "without them it does not vote for `--shared` and `--permits`; other locks do not need them",
+        ),
+    };
     Some(finding(
         Weight::Note,
-        format!("its user lacks rights for fair locks: {list}"),
-        "without them it does not vote for fair locks (`--fair`); other locks do not need them",
-        &format!("if any lock is fair, on the server: ACL SETUSER … {list}"),
+        format!("its user lacks rights for {kinds}: {list}"),
+        why,
+        &format!("if there are such locks, on the server: ACL SETUSER … {list}"),
     ))
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Checkup {
     pub(crate) config: Option<HashMap<String, String>>,
     /// The rights that are missing, as `ACL SETUSER` has them.
     pub(crate) lacking: Option<Vec<String>>,
-    /// The rights that are missing for fair locks, beside those.
+    /// The rights that are missing for fair locks, readers and permits, beside those.
     pub(crate) lacking_for_fair: Option<Vec<String>>,
     /// The key of a lock that nobody has, if it is out of the user's reach.
     pub(crate) out_of_reach: Option<String>,
