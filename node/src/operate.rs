@@ -181,7 +181,11 @@ impl NativeOperator {
 
 /// What each node said.
 fn all<T>(told: &[Told<T>], value: impl Fn(&T) -> Value) -> Value {
-    let one = |told: &Told<T>| answer(told.node.as_str(), &told.answer, &value);
+    let one = |told: &Told<T>| {
+        let mut one = answer(told.node.as_str(), &told.answer, &value);
+        one["former"] = json!(told.former.as_ref().map(leasehold::NodeName::as_str));
+        one
+    };
     told.iter().map(one).collect()
 }
 

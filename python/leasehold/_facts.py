@@ -179,12 +179,16 @@ class ElectionState:
 
 @dataclass(frozen=True)
 class NodeAnswer:
-    """What came of asking a node: ``kind`` is ``told``, ``needs_none``, ``cannot_be_listed`` or ``silent``."""
+    """What came of asking a node: ``kind`` is ``told``, ``needs_none``, ``cannot_be_listed`` or ``silent``.
+
+    ``former`` is the node of the list whose place this one has taken, if it is not on the list itself.
+    """
 
     node: str
     kind: str
     text: str
     answer: Any = None
+    former: str | None = None
 
     def __str__(self) -> str:
         return f"{self.node}: {self.text}"

@@ -251,7 +251,8 @@ fn answer<T: ToText>(
         NodeAnswer::Silent(why) => ("silent", None, why.clone()),
         _ => ("other", None, String::new()),
     };
-    let facts = facts!(py, { node: told.node.to_string(), kind: kind, answer: answer });
+    let former = told.former.as_ref().map(ToString::to_string);
+    let facts = facts!(py, { node: told.node.to_string(), kind: kind, answer: answer, former: former });
     object_of(py, "NodeAnswer", &facts, text)
 }
 

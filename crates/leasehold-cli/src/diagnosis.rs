@@ -25,6 +25,8 @@ pub(crate) struct Patient {
     pub(crate) quorum: usize,
     pub(crate) options: Options,
     pub(crate) nodes: Vec<NodeFacts>,
+    /// Of those that are not on the list themselves: their names, and those of the nodes whose places they have taken.
+    pub(crate) replaced: Vec<(String, String)>,
 }
 
 /// What all agree on, as far as it matters here.

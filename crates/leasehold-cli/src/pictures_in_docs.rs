@@ -150,6 +150,7 @@ fn patient() -> Patient {
         nodes: nodes
             .map(|(name, state)| NodeFacts { name, state })
             .to_vec(),
+        replaced: Vec::new(),
     }
 }
 

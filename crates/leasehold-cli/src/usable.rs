@@ -6,6 +6,7 @@ use crate::{
         doctor::{PATIENCE, patient},
         list::ANSWER,
     },
+    departure,
     diagnosis::{
         Patient,
         facts::{NodeState, VoteFacts},
@@ -49,10 +50,14 @@ pub(crate) fn examined(
     let is_enough = matches!(soon.judgement(), Judgement::Now { .. });
     let left = end.map(|end| end.saturating_since(clock.now()));
     let has_time = left.is_none_or(|left| left > ANSWER);
-    match is_enough || !has_time || hanging(&soon).next().is_none() {
-        true => Ok(soon),
-        false => with(PATIENCE, left),
+    let patient = match is_enough || !has_time || hanging(&soon).next().is_none() {
+        true => soon,
+        false => with(PATIENCE, left)?,
+    };
+    for (node, former) in &patient.replaced {
+        departure::tell(node, former);
     }
+    Ok(patient)
 }
 
 /// As people are told of it.

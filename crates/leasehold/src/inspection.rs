@@ -87,8 +87,13 @@ impl Inspection {
 
     /// What the nodes say to this manager now; none if it has ended.
     pub(crate) async fn by(handle: &Handle, resource: &Resource, limit: Duration) -> Option<Self> {
-        let votes = handle.inspect(resource.clone(), limit).await?;
-        let names = handle.nodes();
+        let mut names = handle.nodes();
+        let mut votes = handle.inspect(resource.clone(), limit).await?;
+        // Meanwhile the manager may learn that a node was replaced: what it has from the former one says nothing of the new one.
+        while names != handle.nodes() {
+            names = handle.nodes();
+            votes = handle.inspect(resource.clone(), limit).await?;
+        }
         let node_key = |(node, vote): (NodeId, Vote)| NodeKey {
             node: names[node.index()].clone(),
             key: Key::from_core(&names, node, vote),

@@ -58,6 +58,9 @@ use tokio::{runtime, sync::oneshot, time::timeout};
 pub struct Told<T> {
     /// The node.
     pub node: NodeName,
+    /// The node of the list whose place it has taken, as the other nodes say, if it is not on the list itself: locks go by
+    /// that. Told by [`examine`](Operator::examine) and [`examine_votes`](Operator::examine_votes) alone.
+    pub former: Option<NodeName>,
     /// What came of it.
     pub answer: NodeAnswer<T>,
 }
@@ -133,7 +136,11 @@ where
                     visit.map_or_else(NodeAnswer::Silent, NodeAnswer::Told)
                 }
             };
-            Told { node, answer }
+            Told {
+                node,
+                former: None,
+                answer,
+            }
         }
     });
     at_once(jobs).await

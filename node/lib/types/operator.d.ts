@@ -3,6 +3,8 @@ import type { ElectionState, Inspection } from './manager';
 /** What one node said, or why nothing. */
 export interface Told<T> {
   node: string;
+  /** The node of the list whose place it has taken, if it is not on the list itself. */
+  former: string | null;
   is: 'told' | 'needs-none' | 'cannot-be-listed' | 'silent';
   told: T | null;
   reason: string | null;

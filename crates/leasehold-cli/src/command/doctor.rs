@@ -4,6 +4,7 @@ use crate::{
     agreement::{Agreement, Guard},
     args::views::DoctorArguments,
     command::list,
+    departure,
     diagnosis::{
         Diagnosis, Options, Patient,
         facts::{NodeFacts, NodeState, VoteFacts, count_once},
@@ -115,6 +116,7 @@ pub(crate) fn patient(
             on_disk: agreement.on_disk.map(|on_disk| on_disk.what),
         },
         nodes,
+        replaced: told.iter().filter_map(departure::replaced).collect(),
     }
 }
 

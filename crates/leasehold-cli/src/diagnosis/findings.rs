@@ -9,7 +9,7 @@ use super::{
     Finding, Options, Patient, Weight,
     facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
-use crate::{agreement::Guard, duration::Shown, hint, judgement::Judgement};
+use crate::{agreement::Guard, departure, duration::Shown, hint, judgement::Judgement};
 use leasehold::LockOptions;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,10 +36,23 @@ pub(super) fn all(patient: &Patient) -> Vec<Finding> {
     }
     found.extend(clusters::unkept(patient));
     found.extend(same_server(patient));
+    found.extend(patient.replaced.iter().map(replaced));
     found.extend(of_all(patient));
     // Stable: within one weight, those who tell nothing first, then in the order of the nodes.
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
+}
+
+fn replaced((node, former): &(String, String)) -> Finding {
+    Finding {
+        nodes: vec![node.clone()],
+        ..finding(
+            Weight::Warning,
+            departure::taken(former),
+            "locks go by the list that the servers keep while one name differs, and not with two",
+            departure::AMEND,
+        )
+    }
 }
 
 /// What is the same of several nodes is told once.

@@ -261,7 +261,23 @@ fn one_server_takes_the_place_of_another_while_locks_go_on() {
     let votes = |line: &&str| line.ends_with("\tchanged; votes");
     assert_eq!(seen.stdout.lines().filter(votes).count(), 2, "{seen:?}");
     // Those who have the former list still lock at once, and so do those who have the new one.
-    site.run(3, &TRY).assert_says(0, &[]);
+    let named = urls[..3]
+        .iter()
+        .map(|url| url.trim_start_matches("redis://"))
+        .collect::<Vec<_>>();
+    let told = format!(
+        "has taken the place of {}, which is on the list here",
+        named[2]
+    );
+    site.run(3, &TRY)
+        .assert_says(0, &[&told, "hint: name the new node in --nodes"]);
+    // And who looks says so too.
+    site.run(3, &["status", "free"]).assert_says(0, &[&told]);
+    site.run(3, &["wait", "free"]).assert_says(0, &[&told]);
+    let seen = site.run(3, &["doctor"]);
+    assert_eq!(seen.code, 120, "{seen:?}");
+    assert!(seen.stdout.contains(&told), "{seen:?}");
+    assert!(seen.stdout.contains("verdict: weakened: "), "{seen:?}");
     let test = site.user.run(&TRY).guarded();
     test.env("LEASEHOLD_NODES", &new).end().assert_says(0, &[]);
 }

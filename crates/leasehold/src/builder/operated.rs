@@ -21,6 +21,32 @@ pub(crate) struct Operated {
 }
 
 impl Operated {
+    /// The nodes that follow these, if so many of them say so that locks go by it: these texts are what nodes tell of the
+    /// configuration that they vote for. The place of the one that was replaced as well.
+    pub(crate) fn followed<'a>(
+        &self,
+        texts: impl Iterator<Item = &'a str>,
+    ) -> Option<(usize, Self)> {
+        let texts: Vec<_> = texts.collect();
+        // As a manager learns it: no quorum of the former list is left.
+        let blocking = self.nodes.len() - self.quorum.needed() + 1;
+        let is_told = |text: &&&str| texts.iter().filter(|other| other == text).count() >= blocking;
+        let successor = self.configuration.successor(texts.iter().find(is_told)?)?;
+        let mut is_former = self
+            .nodes
+            .iter()
+            .map(|(name, _)| name.as_str() == successor.former);
+        let place = is_former.position(|is_former| is_former)?;
+        let Spot::Server(url) = &self.nodes[place].1 else {
+            return None;
+        };
+        let url = url.in_place(&successor.new)?;
+        let mut followed = self.clone();
+        followed.nodes[place] = (url.name(), Spot::Server(url));
+        followed.configuration = successor.configuration;
+        Some((place, followed))
+    }
+
     /// The same, if its nodes can have locks with fencing tokens: others have nothing to say of themselves.
     pub(crate) fn fenced(&self) -> Result<Self, ConfigError> {
         match &self.cluster {

@@ -4,7 +4,7 @@ mod cluster;
 
 pub use cluster::{ClusterExamination, ShardExamination};
 
-use super::{NodeAnswer, Survey, Told, at_once, survey_of};
+use super::{Membership, NodeAnswer, Survey, Told, at_once, survey_of};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
@@ -58,8 +58,9 @@ pub struct Examination {
     /// is not known; asked [about](super::Operator::about) a lock, the node tells. None if the key is in reach, and if a
     /// lock was asked about.
     pub out_of_reach: Option<String>,
-    /// The rights that its user lacks, beside those, for [fair](crate::LockOptions::fair) locks; none if that could not be
-    /// found out.
+    /// The rights that its user lacks, beside those, for [fair](crate::LockOptions::fair) locks, [readers](crate::RwLock) and
+    /// [permits](crate::Semaphore); none if that could not be found out. Those on keys are for all three, and those on
+    /// commands for the latter two.
     pub lacking_for_fair: Option<Vec<String>>,
     /// Why it refuses the votes of all clients, in its own words: its memory is full, its disk fails, or its replicas are
     /// away. None if it takes writes, which was tried without writing anything.
@@ -222,8 +223,40 @@ pub(super) struct Limits {
     pub(super) answer: Option<Duration>,
 }
 
-/// Looks at all nodes at once. Without a lock, one that nobody has is asked about.
+/// Looks at all nodes at once, or at those that follow them if locks go by it. Without a lock, one that nobody has is asked
+/// about.
 pub(super) async fn examine(
+    operated: Operated,
+    extent: Extent,
+    lock: Option<Resource>,
+    limits: Limits,
+) -> Vec<Told<Examination>> {
+    let told = examine_these(operated.clone(), extent, lock.clone(), limits).await;
+    let Some((place, followed)) = operated.followed(told.iter().filter_map(of_others)) else {
+        return told;
+    };
+    let mut told = examine_these(followed, extent, lock, limits).await;
+    if let (Some(told), Some((former, _))) = (told.get_mut(place), operated.nodes.get(place)) {
+        told.former = Some(former.clone());
+    }
+    told
+}
+
+/// The configuration that a node votes for, if it is not ours.
+fn of_others(told: &Told<Examination>) -> Option<&str> {
+    let NodeAnswer::Told(seen) = &told.answer else {
+        return None;
+    };
+    match &seen.survey {
+        Some(NodeAnswer::Told(survey)) => match &survey.membership {
+            Membership::Others { configuration } => Some(configuration),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+async fn examine_these(
     operated: Operated,
     extent: Extent,
     lock: Option<Resource>,
@@ -257,7 +290,11 @@ pub(super) async fn examine(
                     NodeAnswer::Silent(format!("the node did not answer within {limit:?}"))
                 }),
             };
-            Told { node, answer }
+            Told {
+                node,
+                former: None,
+                answer,
+            }
         }
     });
     at_once(jobs).await

@@ -231,6 +231,7 @@ pub(super) async fn list(operated: Operated, search: Search, limit: Option<Durat
     for (node, scanned, read) in at_once(jobs).await {
         nodes.push(Told {
             node: node.clone(),
+            former: None,
             answer: answer(&read, scanned),
         });
         columns.push((node, read));

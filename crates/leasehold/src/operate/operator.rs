@@ -147,9 +147,10 @@ impl Operator {
     /// a lock of its own and takes it back in one transaction, since only that tells whether a lock can be had. What a node
     /// does not tell, because its service forbids the question, is none and no failure. A Redis Cluster tells by its masters
     /// ([`Examination::cluster`]); where one of the nodes is such a cluster, locks are plain, and nobody is asked for its
-    /// survey.
+    /// survey. Where another server has taken the place of a node ([`reconfigure`](Self::reconfigure)) and locks go by that, it is
+    /// looked at instead ([`Told::former`]), after the others have said so.
     ///
-    /// Waits for all nodes at once, for about a minute at most, or as [`within`](Self::within) says.
+    /// Waits for all nodes at once, for about a minute at most, twice that where a node was replaced, or as [`within`](Self::within) says.
     ///
     /// # Errors
     /// [`ConfigError::Thread`] if there is no thread to be had.

@@ -2,9 +2,9 @@
 
 use crate::support::{block_on, eventually};
 use leasehold::{
-    AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, ReconfigureError,
+    AcquireError, Key, LeaseGuard, LockManager, LockOptions, ManagerBuilder, ReconfigureError,
     link::redis::wire,
-    operate::{Former, Outcome, Reconfiguration},
+    operate::{Former, Membership, NodeAnswer, Outcome, Reconfiguration},
 };
 use leasehold_servers::{Reply, ServerSet, require_server};
 use std::time::Duration;
@@ -126,6 +126,67 @@ fn a_program_that_starts_with_the_former_list_locks_at_once() {
 }
 
 /// The node that leaves is dead, and one of the others comes back later: it is told by another run.
+/// Who looks goes by the list that locks go by.
+#[test]
+fn an_operator_with_the_former_list_looks_at_the_nodes_that_locks_are_on() {
+    let lists = Lists::of(3);
+    let done = lists.replace();
+    assert!(done.is_complete(), "{done:?}");
+    lists.servers[2].kill().expect("it runs");
+    let operator = builder(&lists.old).operator().expect("good addresses");
+    for told in [
+        block_on(operator.examine()),
+        block_on(operator.examine_votes()),
+    ] {
+        let told = told.expect("there is a thread");
+        let names: Vec<_> = told.iter().map(|told| told.node.to_string()).collect();
+        assert_eq!(names, names_of(&lists.new));
+        let formers = told
+            .iter()
+            .map(|told| told.former.as_ref().map(ToString::to_string));
+        let former = names_of(&lists.old).pop();
+        assert_eq!(formers.collect::<Vec<_>>(), [None, None, former]);
+        for told in &told {
+            let NodeAnswer::Told(seen) = &told.answer else {
+                panic!("{told:?}");
+            };
+            let Some(NodeAnswer::Told(survey)) = &seen.survey else {
+                panic!("{seen:?}");
+            };
+            assert_eq!(survey.membership, Membership::Ours, "{told:?}");
+        }
+    }
+    // What a manager tells of the new node is not what it has from the former one, nor the other way round.
+    let manager = builder(&lists.old).build().expect("good addresses");
+    let seen = block_on(manager.inspect("r")).expect("it runs");
+    let names = seen.nodes().iter().map(|node| node.node.to_string());
+    assert_eq!(names.collect::<Vec<_>>(), names_of(&lists.new));
+    assert!(
+        seen.nodes().iter().all(|node| node.key == Key::Free),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn a_list_that_differs_in_two_nodes_or_in_more_than_nodes_is_not_followed() {
+    let lists = Lists::of(3);
+    let done = lists.replace();
+    assert!(done.is_complete(), "{done:?}");
+    let strangers = [
+        &lists.new[..1],
+        &[
+            "redis://127.0.0.1:1".to_owned(),
+            "redis://127.0.0.1:2".to_owned(),
+        ],
+    ];
+    let another = builder(&lists.old).max_ttl(3000 * MS);
+    for builder in [builder(&strangers.concat()), another] {
+        let operator = builder.operator().expect("good addresses");
+        let told = block_on(operator.examine_votes()).expect("there is a thread");
+        assert!(told.iter().all(|told| told.former.is_none()), "{told:?}");
+    }
+}
+
 #[test]
 fn a_dead_node_is_replaced_and_one_that_was_away_is_told_later() {
     let lists = Lists::of(5);

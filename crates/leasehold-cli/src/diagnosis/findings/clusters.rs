@@ -117,6 +117,7 @@ mod tests {
             quorum: clusters.len() / 2 + 1,
             options: options(),
             nodes: clusters.iter().enumerate().map(cluster).collect(),
+            replaced: Vec::new(),
         })
     }
 

@@ -37,6 +37,7 @@ fn patient(servers: Vec<ServerFacts>) -> Patient {
             on_disk: None,
         },
         nodes,
+        replaced: Vec::new(),
     }
 }
 
@@ -156,7 +157,15 @@ fn cases_of_rights() -> Vec<Case> {
                 ..server()
             },
             Weight::Note,
-            "its user lacks rights for fair locks: ~leasehold:queue:*",
+            "its user lacks rights for fair locks, readers and permits: ~leasehold:queue:*",
+        ),
+        (
+            ServerFacts {
+                lacking_for_fair: Some(vec!["+zadd".to_owned()]),
+                ..server()
+            },
+            Weight::Note,
+            "its user lacks rights for readers and permits: +zadd",
         ),
         (
             ServerFacts {

@@ -106,7 +106,7 @@ impl RedisUrl {
     }
 
     /// The server of this name, reached as this one is; none if one of the two is no server with an address of its own.
-    pub(super) fn in_place(&self, name: &str) -> Option<Self> {
+    pub(crate) fn in_place(&self, name: &str) -> Option<Self> {
         let Endpoint::Tcp { .. } = &self.place else {
             return None;
         };
