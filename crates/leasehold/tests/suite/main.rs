@@ -14,6 +14,7 @@ mod critical_sections;
 mod deposed;
 mod differential;
 mod election;
+mod evictions;
 mod examine;
 mod fair;
 mod faults_redis;

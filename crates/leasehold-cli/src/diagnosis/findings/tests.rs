@@ -385,47 +385,32 @@ fn what_keeps_a_trusted_disk_from_voting_is_told_once() {
     }
 }
 
+fn file(used: u64, unusable: Option<&str>) -> Diagnosis {
+    let state = NodeState::File(FileFacts {
+        path: "/x/data.mdb".to_owned(),
+        used,
+        room: 100,
+        holders: Vec::new(),
+        unusable: unusable.map(str::to_owned),
+    });
+    let name = "/x".to_owned();
+    Diagnosis::of(Patient {
+        nodes: vec![NodeFacts { name, state }],
+        ..patient(vec![server()])
+    })
+}
+
 #[test]
 fn a_file_is_sound_unless_it_is_full() {
-    let with = |used| {
-        let state = NodeState::File(FileFacts {
-            path: "/x/data.mdb".to_owned(),
-            used,
-            room: 100,
-            holders: Vec::new(),
-            unusable: None,
-        });
-        let name = "/x".to_owned();
-        Diagnosis::of(Patient {
-            nodes: vec![NodeFacts { name, state }],
-            ..patient(vec![server()])
-        })
-    };
-    assert_eq!((with(10).code(), with(95).code()), (0, 120));
+    assert_eq!((file(10, None).code(), file(95, None).code()), (0, 120));
 }
 
 #[test]
 fn a_file_in_which_no_lock_can_be_set_is_broken() {
-    let state = NodeState::File(FileFacts {
-        path: "/x/data.mdb".to_owned(),
-        used: 10,
-        room: 100,
-        holders: Vec::new(),
-        unusable: Some("the disk is full".to_owned()),
-    });
-    let name = "/x".to_owned();
-    let diagnosis = Diagnosis::of(Patient {
-        nodes: vec![NodeFacts { name, state }],
-        ..patient(vec![server()])
-    });
-    assert_eq!(
-        (diagnosis.verdict(), diagnosis.code()),
-        (Verdict::Broken, 122)
-    );
-    assert_eq!(
-        diagnosis.findings[0].what,
-        "takes no lock: the disk is full"
-    );
+    let diagnosis = file(10, Some("the disk is full"));
+    let (verdict, what) = (diagnosis.verdict(), &diagnosis.findings[0].what);
+    assert_eq!((verdict, diagnosis.code()), (Verdict::Broken, 122));
+    assert_eq!(what, "takes no lock: the disk is full");
 }
 
 #[test]
