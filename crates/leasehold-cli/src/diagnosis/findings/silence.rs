@@ -36,6 +36,7 @@ enum Cause<'a> {
     Hangs,
     Refused,
     UnknownName,
+    NoTls,
     Other(&'a str),
 }
 
@@ -44,6 +45,7 @@ impl<'a> Cause<'a> {
         match why {
             _ if why.starts_with("needs a password") => Self::NoPassword,
             _ if why.starts_with("authentication failed") => Self::WrongPassword,
+            _ if why.starts_with("TLS took") => Self::NoTls,
             _ if hangs(why) => Self::Hangs,
             "connection refused" => Self::Refused,
             _ if why.contains("could not be resolved") || why.ends_with("has no address") => {
@@ -66,6 +68,7 @@ impl<'a> Cause<'a> {
             Self::UnknownName => {
                 "cannot be reached: the host's name has no known address".to_owned()
             }
+            Self::NoTls => format!("{does} not answer when TLS begins"),
             Self::Other(why) => format!("cannot be used: {why}"),
         }
     }
@@ -93,6 +96,12 @@ impl<'a> Cause<'a> {
             }
             (Self::UnknownName, false) => {
                 "correct the hosts in their addresses, or this machine's name service"
+            }
+            (Self::NoTls, true) => {
+                "if it does not speak TLS on this port, write redis:// in its address; else see whether its process is stopped"
+            }
+            (Self::NoTls, false) => {
+                "if they do not speak TLS on these ports, write redis:// in their addresses; else see whether they are stopped"
             }
             (Self::Other(_), true) => "correct what it says, or its address",
             (Self::Other(_), false) => "correct what they say, or their addresses",

@@ -480,6 +480,11 @@ fn each_cause_of_silence_has_its_own_remedy() {
             "correct the host",
         ),
         (
+            "TLS took more than 1s",
+            "does not answer when TLS begins",
+            "write redis:// in its address",
+        ),
+        (
             "closed the door",
             "cannot be used: closed the door",
             "correct what it says",
