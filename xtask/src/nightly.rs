@@ -76,7 +76,7 @@ const PEERS: Inputs = Inputs::Programs {
 macro_rules! simulator {
     ($part:literal) => {
         Step {
-            inputs: Inputs::Program("leasehold-sim"),
+            inputs: Inputs::ProgramOnLinks("leasehold-sim"),
             ..step(
                 concat!("simulator ", $part),
                 32,

@@ -3,7 +3,7 @@
 mod arguments;
 mod documents;
 mod evidence;
-mod floors;
+pub(crate) mod floors;
 mod policy;
 mod size;
 mod source;

@@ -3,6 +3,7 @@
 use crate::{
     mutants::{self, Mutant},
     process::{cargo, output_of},
+    tidy::floors,
 };
 use std::{
     io::Write as _,
@@ -18,6 +19,8 @@ pub(super) enum Inputs {
     /// A program of the workspace: its sources without comments, those of the crates of the workspace in it, and the versions of all
     /// others.
     Program(&'static str),
+    /// A program that has of the library what links say and read, and nothing that stands above them.
+    ProgramOnLinks(&'static str),
     /// Programs of the workspace: their sources without comments, those of the crates of the workspace in them, the versions of all
     /// others, and further files and folders, from the root.
     Programs {
@@ -47,7 +50,8 @@ impl Inputs {
                 let files = git(root, &["ls-tree", "-r", "HEAD"])?;
                 Ok(files.lines().filter(|line| is_code(line)).collect())
             }
-            Self::Program(program) => of_program(root, program),
+            Self::Program(program) => of_program(root, program, built),
+            Self::ProgramOnLinks(program) => of_program(root, program, built_below_links),
             Self::Programs { packages, beside } => {
                 let question = tree("normal,build", packages);
                 Ok(of_packages(root, question, built)? + &of_files(root, beside)?)
@@ -82,11 +86,14 @@ const MUTATED: Inputs = Inputs::Checks {
 /// How everything is built, beside the manifests of packages.
 const BUILD: &[&str] = &["Cargo.toml", "rust-toolchain.toml", ".cargo"];
 
-fn of_program(root: &Path, program: &str) -> Result<String, String> {
-    let text = of_packages(root, tree("normal,build", &[program]), built)?;
+fn of_program(root: &Path, program: &str, inputs: InputsOf) -> Result<String, String> {
+    let text = of_packages(root, tree("normal,build", &[program]), inputs)?;
     // How it is built: the profiles.
     Ok(text + &files(root, "Cargo.toml")?)
 }
+
+/// What tells the inputs of a package, by its folder.
+type InputsOf = fn(&Path, &str) -> Result<String, String>;
 
 /// Asks which packages these are built with.
 fn tree(edges: &str, packages: &[&str]) -> Command {
@@ -100,11 +107,7 @@ fn tree(edges: &str, packages: &[&str]) -> Command {
 }
 
 /// The packages that cargo names: those of the workspace by what is an input in their folders, all others by their versions.
-fn of_packages(
-    root: &Path,
-    mut question: Command,
-    inputs: fn(&Path, &str) -> Result<String, String>,
-) -> Result<String, String> {
+fn of_packages(root: &Path, mut question: Command, inputs: InputsOf) -> Result<String, String> {
     let told = output_of(root, &mut question)?;
     // What is told again is marked. Written out each time, the tree of a few packages has millions of lines.
     let packages = told.lines().map(|line| line.trim_end_matches(" (*)"));
@@ -157,8 +160,34 @@ fn code(root: &Path, folder: &str) -> Result<String, String> {
 
 /// What becomes part of the program that the package in this folder is: files, and of sources the lines that are no comments.
 fn built(root: &Path, folder: &str) -> Result<String, String> {
+    lines_of(root, folder, |_| true)
+}
+
+/// The same, but of the library only what its links are built on, which tidy checks.
+fn built_below_links(root: &Path, folder: &str) -> Result<String, String> {
+    let is_in = |file: &str, module| {
+        let rest = file
+            .strip_prefix("src/")
+            .and_then(|file| file.strip_prefix(module));
+        rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+    };
+    let below = |file: &str| {
+        file == "Cargo.toml" || floors::below_links().any(|module| is_in(file, module))
+    };
+    match folder {
+        "crates/leasehold/" => lines_of(root, folder, below),
+        _ => built(root, folder),
+    }
+}
+
+/// Of the files of a package that become part of a program, and are wanted.
+fn lines_of(root: &Path, folder: &str, is_wanted: impl Fn(&str) -> bool) -> Result<String, String> {
+    let is_wanted = |line: &&str| file_of(line).strip_prefix(folder).is_some_and(&is_wanted);
     let files = files(root, folder)?;
-    let files = files.lines().filter(|line| is_built(folder, line));
+    let files = files
+        .lines()
+        .filter(|line| is_built(folder, line))
+        .filter(is_wanted);
     let (sources, others): (Vec<_>, Vec<_>) = files.partition(|line| line.ends_with(".rs"));
     let mut lines = vec!["grep", "-v", "-E", COMMENT, "HEAD", "--"];
     lines.extend(sources.into_iter().map(file_of));
@@ -246,7 +275,8 @@ mod tests {
         let names = names.map(|inputs| inputs.name(root).expect("a repository"));
         assert!(names.iter().all(|name| name.len() == 40), "{names:?}");
         assert!(names[0] != names[1] && names[1] != names[2], "{names:?}");
-        let text = of_program(root, "leasehold-sim").expect("it is of the workspace");
+        let text =
+            of_program(root, "leasehold-sim", built_below_links).expect("it is of the workspace");
         let core = "HEAD:crates/leasehold-core/src/lib.rs:";
         assert!(text.contains(core) && !text.contains("\txtask/"), "{text}");
         // Of a source, comments do not count.
@@ -256,6 +286,17 @@ mod tests {
             text.contains("\tcrates/leasehold/src/link/redis/stamp_release.lua"),
             "{text}"
         );
+        // Of the library, nothing that stands above the links.
+        let library = "HEAD:crates/leasehold/src/";
+        for (file, is_input) in [
+            ("configuration.rs", true),
+            ("link/redis/wire.rs", true),
+            ("mutex.rs", false),
+            ("operate/operator.rs", false),
+        ] {
+            let file = format!("{library}{file}:");
+            assert_eq!(text.contains(&file), is_input, "{file}");
+        }
     }
 
     #[test]

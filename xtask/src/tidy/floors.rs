@@ -146,6 +146,13 @@ fn follow<'a>(code: &'a str, at: usize, base: &[&'a str], found: &mut Vec<(usize
     }
 }
 
+/// The modules of the library that its links are built on, and these: they know no others.
+pub(crate) fn below_links() -> impl Iterator<Item = &'static str> {
+    let above = LIBRARY.iter().skip_while(|floor| !floor.contains(&"link"));
+    let count = LIBRARY.len() + 1 - above.count();
+    LIBRARY.iter().take(count).copied().flatten().copied()
+}
+
 const LINKS: [&str; 3] = ["memory", "file", "redis"];
 
 /// From the ground up. Where the page shows one floor with an arrow inside, here are two.
