@@ -15,6 +15,7 @@ use crate::{
     json::Json,
     judgement::Judgement,
     moment::Moment,
+    readers::Readers,
     whose::{Signer, Whose},
 };
 use leasehold::{Inspection, Owner};
@@ -107,7 +108,9 @@ impl Signature {
     fn of_readers(left: Duration) -> Self {
         Self {
             value: Vec::new(),
-            holder: Signer::Readers,
+            holder: Signer::Readers {
+                processes: Vec::new(),
+            },
             left: Some(left),
         }
     }
@@ -116,11 +119,16 @@ impl Signature {
     pub(crate) fn owner(&self) -> Option<String> {
         match &self.holder {
             Signer::Peer { beginning } => Some(beginning.clone()),
-            Signer::Readers => None,
+            Signer::Readers { .. } => None,
             signer => signer
                 .is_shown()
                 .then(|| self.value.escape_ascii().to_string()),
         }
+    }
+
+    /// Whether it is nobody's alone.
+    pub(crate) const fn is_of_readers(&self) -> bool {
+        matches!(self.holder, Signer::Readers { .. })
     }
 
     /// Whether it is the mark of work that is done, and nobody's lease.
@@ -159,6 +167,21 @@ impl LockView {
             state,
             keys,
         }
+    }
+
+    /// Shows readers where one of them stood for all.
+    pub(crate) fn be_read_by(&mut self, readers: &Readers) {
+        let signature = Signature {
+            value: Vec::new(),
+            holder: readers.signer.clone(),
+            left: Some(readers.left),
+        };
+        for (_, key) in &mut self.keys {
+            if let KeyView::Lock(_) = key {
+                *key = KeyView::Lock(signature.clone());
+            }
+        }
+        self.state = State::Held(signature);
     }
 
     /// Everybody who has a lock on some node but does not hold it.
@@ -352,6 +375,7 @@ impl LockView {
             KeyView::Permits(permits) => row([node, &permits::of_node(&self.state, permits)]),
             KeyView::Lock(lock) => {
                 let whose = match holder {
+                    Some(_) if lock.is_of_readers() => "the readers'".to_owned(),
                     Some(owner) if *owner == lock.value => "the holder's".to_owned(),
                     _ if !lock.is_shown() => "another program's".to_owned(),
                     _ => format!("left over, of {}", lock.holder),

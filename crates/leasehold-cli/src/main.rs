@@ -39,6 +39,7 @@ mod picture;
 #[cfg(test)]
 mod pictures_in_docs;
 mod question;
+mod readers;
 mod resolve;
 mod signals;
 mod supervised_run;

@@ -7,7 +7,7 @@ use crate::{
 use leasehold::{
     ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey, operate::Operator,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The nodes of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,14 @@ impl Nodes {
                 },
             ),
         })
+    }
+
+    /// The folder of the file store, if it is one.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Servers(_) => None,
+            Self::ThisMachine(folder) => Some(&folder.path),
+        }
     }
 
     /// For those who only look, at all of these nodes. Waits for the file system, not for the network.

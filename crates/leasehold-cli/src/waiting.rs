@@ -1,4 +1,4 @@
-//! The wait for something that the library does on a thread of its own.
+//! The wait for something that the library does on a thread of its own, or on this one.
 
 use crate::failure::Failure;
 use tokio::runtime;
@@ -6,7 +6,7 @@ use tokio::runtime;
 /// Waits for it.
 pub(crate) fn for_it<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = runtime::Builder::new_current_thread()
-        .enable_time()
+        .enable_all()
         .build()
         .map_err(|error| Failure::own(format!("cannot start: {error}")))?;
     Ok(runtime.block_on(work))

@@ -30,8 +30,8 @@ pub(crate) enum Signer {
     Holder(Holder),
     /// A program that locks with another library, by the beginning of what that has written.
     Peer { beginning: String },
-    /// Readers share it. Servers do not tell their owners.
-    Readers,
+    /// Readers share it: these processes, in a store on this machine. Servers tell of none.
+    Readers { processes: Vec<String> },
 }
 
 impl Signer {
@@ -59,7 +59,7 @@ impl Signer {
     pub(crate) const fn since(&self) -> Option<Duration> {
         match self {
             Self::Holder(holder) => holder.since(),
-            Self::Peer { .. } | Self::Readers => None,
+            Self::Peer { .. } | Self::Readers { .. } => None,
         }
     }
 }
@@ -69,14 +69,37 @@ impl fmt::Display for Signer {
         match self {
             Self::Holder(holder) => holder.fmt(out),
             Self::Peer { beginning } => write!(out, "owner {beginning}, of another library"),
-            Self::Readers => out.write_str("readers"),
+            Self::Readers { processes } if processes.is_empty() => out.write_str("readers"),
+            Self::Readers { processes } => {
+                let shown = processes.iter().take(READERS).map(String::as_str);
+                let shown = shown.collect::<Vec<_>>().join(", ");
+                match processes.len().saturating_sub(READERS) {
+                    0 => write!(out, "readers ({shown})"),
+                    more => write!(out, "readers ({shown} and {more} more)"),
+                }
+            }
         }
     }
 }
 
+/// Of more readers nobody reads the names in one line.
+const READERS: usize = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_readers_the_first_are_named_and_the_others_counted() {
+        let readers = |count: u32| {
+            let processes = (1..=count).map(|pid| format!("pid {pid}")).collect();
+            Signer::Readers { processes }.to_string()
+        };
+        assert_eq!(readers(0), "readers");
+        assert_eq!(readers(2), "readers (pid 1, pid 2)");
+        let ten = readers(10);
+        assert!(ten.ends_with(", pid 7, pid 8 and 2 more)"), "{ten}");
+    }
 
     #[test]
     fn what_another_library_writes_is_shown_to_those_who_ask() {

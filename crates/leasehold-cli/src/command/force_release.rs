@@ -7,7 +7,7 @@ use crate::{
     lock_view::{self, LockView, Signature, State, shown_left},
     manager::Manager,
     nodes::Nodes,
-    output, question, waiting,
+    output, question, readers, waiting,
     whose::{Signer, Whose},
 };
 use leasehold::{Eviction, Inspection, Key, Owner, ReleaseOutcome};
@@ -29,14 +29,14 @@ async fn release(
     let seen = manager.inspect(name).await;
     let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
     let seen = nodes.look_closer(&arguments.place.agreement, seen).await?;
-    let view = LockView::of(&seen, whose);
+    let view = readers::named_one(nodes, LockView::of(&seen, whose)).await;
     if let State::OtherType(kind) = &view.state {
         return Err(lock_view::no_lock(name, kind));
     }
     if let State::Held(held) = &view.state
-        && held.holder == Signer::Readers
+        && held.is_of_readers()
     {
-        return Err(read(name, held));
+        return Err(read(name, held, nodes));
     }
     let is_wanted = |owner: &Owner| arguments.owner.as_ref().is_none_or(|only| only == owner);
     // What is not named is somebody's data, and stays.
@@ -147,10 +147,17 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
     Ok(Some(question))
 }
 
-/// Servers tell no owners of those who share a lock, and what is not known to be somebody's is not deleted.
-fn read(name: &str, readers: &Signature) -> Failure {
-    let text =
-        format!("{name:?} is held by readers, whom servers do not name; nothing was changed");
+/// Servers tell no owners of those who share a lock, and what is not known to be somebody's is not deleted. A store would
+/// delete nothing for the owner that it tells: that has no lock alone.
+fn read(name: &str, readers: &Signature, nodes: &Nodes) -> Failure {
+    let whom = match nodes {
+        Nodes::Servers(_) => ", whom servers do not name",
+        Nodes::ThisMachine(_) => "",
+    };
+    let text = format!(
+        "{name:?} is held by {}{whom}; nothing was changed",
+        readers.holder
+    );
     let hint = format!(
         "end the processes that share it; what is left of them ends by itself, in {}",
         shown_left(readers.left)

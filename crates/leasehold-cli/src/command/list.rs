@@ -7,7 +7,7 @@ use crate::{
     judgement::Judgement,
     lock_view::{LockView, State, row, shown_left},
     nodes::Nodes,
-    output, usable, waiting,
+    output, readers, usable, waiting,
     whose::Whose,
 };
 use leasehold::operate::{Listing, NodeAnswer, Search};
@@ -21,8 +21,12 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let operator = operator.map_err(|error| nodes.wrong(&error))?;
     let whose = Whose::with(arguments.foreign);
     let search = search(&arguments.prefix, arguments.most, whose);
-    let listing = waiting::for_it(operator.search(search))?.map_err(|error| nodes.wrong(&error))?;
-    let views = views(&listing, whose);
+    let (listing, views) = waiting::for_it(async {
+        let listing = operator.search(search).await;
+        let listing = listing.map_err(|error| nodes.wrong(&error))?;
+        let views = views(&nodes, &listing, whose).await;
+        Ok::<_, Failure>((listing, views))
+    })??;
     if arguments.json {
         for view in &views {
             output::data(view.json())?;
@@ -47,9 +51,9 @@ pub(crate) fn search(prefix: &str, most: usize, whose: Whose) -> Search {
 }
 
 /// The locks that are shown.
-pub(crate) fn views(listing: &Listing, whose: Whose) -> Vec<LockView> {
+pub(crate) async fn views(nodes: &Nodes, listing: &Listing, whose: Whose) -> Vec<LockView> {
     let views = listing.locks.iter().map(|seen| LockView::of(seen, whose));
-    views.filter(LockView::is_shown).collect()
+    readers::named(nodes, views.filter(LockView::is_shown).collect()).await
 }
 
 /// What the locks alone do not tell. The answer is whether there are keys that were not read.

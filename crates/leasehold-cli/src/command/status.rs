@@ -5,7 +5,7 @@ use crate::{
     failure::Failure,
     lock_view::{LockView, State},
     nodes::Nodes,
-    output, usable, waiting,
+    output, readers, usable, waiting,
     whose::{Signer, Whose},
 };
 use leasehold::clock::Clock;
@@ -16,12 +16,13 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
     let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.onlooker(&place.agreement)?;
-    let seen = waiting::for_it(async {
+    let mut view = waiting::for_it(async {
         let seen = manager.inspect(&arguments.resource).await;
         let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-        nodes.look_closer(&place.agreement, seen).await
+        let seen = nodes.look_closer(&place.agreement, seen).await?;
+        let view = LockView::of(&seen, Whose::with(arguments.foreign));
+        Ok::<_, Failure>(readers::named_one(&nodes, view).await)
     })??;
-    let mut view = LockView::of(&seen, Whose::with(arguments.foreign));
     if view.state == State::Free || view.is_unheld_by_twins() {
         let patient = usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?;
         for (node, why) in usable::hanging(&patient) {

@@ -10,7 +10,7 @@ use crate::{
     judgement::Judgement,
     lock_view::{self, KeyView, LockView, State},
     nodes::Nodes,
-    output, usable, waiting,
+    output, readers, usable, waiting,
     whose::Whose,
 };
 use leasehold::{Inspection, clock::Clock};
@@ -56,14 +56,15 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
     let left = || end.map(|end| end.saturating_since(clock.now()));
     let mut is_told = false;
     loop {
-        let seen = waiting::for_it(async {
-            match arguments.permits {
+        let (seen, mut view) = waiting::for_it(async {
+            let seen = match arguments.permits {
                 Some(permits) => operator.until_permit(name, permits, left()).await,
                 None => operator.until_free(name, left()).await,
-            }
-        })?;
-        let seen = seen.map_err(|error| nodes.wrong(&error))?;
-        let mut view = LockView::of(&seen, Whose::Ours);
+            };
+            let seen = seen.map_err(|error| nodes.wrong(&error))?;
+            let view = readers::named_one(nodes, LockView::of(&seen, Whose::Ours)).await;
+            Ok::<_, Failure>((seen, view))
+        })??;
         let mut patient = None;
         let is_free = view.state == State::Free || has_permit(arguments, &seen);
         if is_free {

@@ -17,7 +17,7 @@ use tokio::{join, runtime, time::sleep};
 /// Draws until somebody ends it, and tells the code to exit with.
 pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
     let runtime = runtime::Builder::new_current_thread()
-        .enable_time()
+        .enable_all()
         .build()
         .map_err(|error| Failure::own(format!("cannot start: {error}")))?;
     let place = &arguments.place;
@@ -71,7 +71,7 @@ async fn picture(
         now,
         patient,
         steps: steps.lines(),
-        locks: list::views(&listing, Whose::Ours),
+        locks: list::views(nodes, &listing, Whose::Ours).await,
         unlisted,
         has_more,
     })

@@ -1,7 +1,7 @@
 //! What stands in the way of who waits: the holder of the lock, those who have parts of it, and the waiters that come first.
 
 use super::{Wait, in_line::read_for};
-use crate::{duration::Shown, lock_view::of_so_many, manager::Manager};
+use crate::{duration::Shown, lock_view::of_so_many, manager::Manager, readers::Readers};
 use leasehold::{AcquireError, Holder, Inspection, Owner, TakenPermits};
 use std::{fmt, time::Duration};
 use tokio::time::timeout;
@@ -74,7 +74,10 @@ impl Wait<'_> {
         match self.manager {
             Manager::Plain(_) => self.first_holder().await,
             Manager::Fenced(_) if resource.is_several() => None,
-            Manager::Fenced(_) => self.taken_permits(resource.as_str()).await,
+            Manager::Fenced(_) => match self.taken_permits(resource.as_str()).await {
+                None => self.readers(resource.as_str()).await,
+                permits => permits,
+            },
         }
     }
 
@@ -124,6 +127,14 @@ impl Wait<'_> {
             seen.extend(look.await.ok().and_then(Result::ok).flatten());
         }
         seen
+    }
+
+    /// The processes that read this name, in a store on this machine.
+    pub(super) async fn readers(&self, name: &str) -> Option<Barrier> {
+        let Readers { signer, left } = Readers::of(self.nodes, name).await?;
+        let left = Shown(left);
+        let text = format!("held by {signer}, for at most {left} unless extended");
+        Some(Barrier::Lock(text))
     }
 
     /// The permits of this name that are taken.

@@ -54,9 +54,12 @@ impl Wait<'_> {
             return;
         }
         if let Some(left) = read_for(&seen) {
-            let permits = self.taken_permits(seen.resource().as_str()).await;
-            let held =
-                permits.map_or_else(|| held_by(None, Some(left)), |permits| permits.to_string());
+            let name = seen.resource().as_str();
+            let parts = match self.taken_permits(name).await {
+                None => self.readers(name).await,
+                permits => permits,
+            };
+            let held = parts.map_or_else(|| held_by(None, Some(left)), |parts| parts.to_string());
             output::talk(format_args!("waiting in line for {resource}: {held}"));
             return;
         }

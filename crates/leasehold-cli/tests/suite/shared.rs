@@ -17,6 +17,14 @@ fn hold(place: &Place) -> Running {
     holder
 }
 
+/// Who has it, as those are told whom a reader keeps out: a file names the processes.
+fn by(place: &Place) -> &'static str {
+    match place.servers {
+        Some(_) => "elsewhere, by readers or another program",
+        None => "by readers (pid ",
+    }
+}
+
 #[test]
 fn two_share_it_at_once_and_one_who_wants_it_alone_waits_for_both() {
     for place in places() {
@@ -31,8 +39,11 @@ fn two_share_it_at_once_and_one_who_wants_it_alone_waits_for_both() {
             .run(&["run", "--fair", "doc", "--", "echo", "alone"])
             .start();
         let said = writer.error_line();
-        let told = "leasehold: waiting in line for \"doc\": held elsewhere, by readers or another program, for at most ";
-        assert!(said.starts_with(told), "{said}");
+        let told = format!(
+            "leasehold: waiting in line for \"doc\": held {}",
+            by(&place)
+        );
+        assert!(said.starts_with(&told), "{said}");
         // It stands in line, so nobody reads before it any more.
         wait_until(|| !gets(&place, &["--shared"]));
         let [mut one, mut other] = readers;
@@ -74,12 +85,12 @@ fn who_shares_it_waits_for_the_one_who_has_it_alone() {
 fn one_who_is_refused_is_told_that_it_is_shared_and_for_how_long() {
     for place in places() {
         let mut holder = hold(&place);
-        let told = "held elsewhere, by readers or another program, for at most ";
+        let told = format!("leasehold: cannot lock \"doc\": held {}", by(&place));
         let refused = place.end(&["run", "-n", "doc", "--", "true"]);
-        refused.assert_says(121, &["leasehold: cannot lock \"doc\": ", told]);
+        refused.assert_says(121, &[&told, ", for at most "]);
         let late = place.end(&["run", "-w", "400ms", "doc", "--", "true"]);
-        let told = "still held after 400 ms elsewhere, by readers or another program";
-        late.assert_says(124, &[told]);
+        let told = format!("still held after 400 ms {}", by(&place));
+        late.assert_says(124, &[&told, ", for at most "]);
         holder.close_stdin();
         assert_eq!(holder.end().code, 0);
     }
@@ -239,33 +250,58 @@ fn a_sorted_set_of_another_program_is_no_lock() {
 }
 
 #[test]
-fn those_who_look_are_told_that_it_is_there() {
+fn those_who_look_are_told_that_it_is_read_and_in_a_file_by_which_processes() {
+    for place in places() {
+        let mut holders = [hold(&place), hold(&place)];
+        let [one, other] = [0, 1].map(|at: usize| {
+            let pid = holders[at].process().as_raw_nonzero();
+            format!("pid {pid} on ")
+        });
+        let named: &[&str] = match place.servers {
+            Some(_) => &["readers"],
+            None => &["readers (", &one, &other],
+        };
+        for (words, code, begins) in [
+            (&["status", "doc"][..], 121, "\"doc\" is held by "),
+            (&["list"], 0, "RESOURCE "),
+            (&["watch", "--once"], 0, ""),
+            (&["status", "--json", "doc"], 121, "{\"resource\":\"doc\""),
+            (&["wait", "--wait", "1ms", "--json", "doc"], 124, "{"),
+        ] {
+            let seen = place.end(words);
+            assert_eq!(seen.code, code, "{seen:?}");
+            assert!(seen.stdout.starts_with(begins), "{seen:?}");
+            for part in named {
+                assert!(seen.stdout.contains(part), "no {part:?} in {seen:?}");
+            }
+            assert!(!seen.stdout.contains("the holder's"), "{seen:?}");
+            assert!(!seen.stderr.contains("panicked"), "{seen:?}");
+        }
+        let waited = place.end(&["wait", "--wait", "1ms", "doc"]);
+        waited.assert_says(124, &[&[" is still held by "][..], named].concat());
+        for holder in &mut holders {
+            holder.close_stdin();
+        }
+        assert_eq!(holders.map(|holder| holder.end().code), [0, 0]);
+        assert_eq!(place.end(&["status", "doc"]).code, 0);
+    }
+}
+
+#[test]
+fn readers_are_not_put_out_and_their_lock_is_not_said_to_be_gone() {
     for place in places() {
         let mut holder = hold(&place);
-        // A file tells who it is.
-        let told = match place.servers {
-            Some(_) => "readers",
-            None => "pid ",
+        let whom = match place.servers {
+            Some(_) => "readers, whom servers do not name; nothing was changed",
+            None => &format!("readers (pid {} on ", holder.process().as_raw_nonzero()),
         };
-        let seen = place.end(&["status", "doc"]);
-        let held = format!("\"doc\" is held by {told}");
-        assert_eq!(seen.code, 121);
-        assert!(seen.stdout.starts_with(&held), "{seen:?}");
-        assert!(seen.stdout.contains("the holder's"), "{seen:?}");
-        let seen = place.end(&["list"]);
-        assert!(
-            seen.stdout.contains(told) && seen.stdout.contains("\ndoc "),
-            "{seen:?}"
-        );
-        if place.servers.is_some() {
-            let said =
-                ["\"doc\" is held by readers, whom servers do not name; nothing was changed"];
-            place
-                .end(&["force-release", "--yes", "doc"])
-                .assert_says(2, &said);
-        }
+        let said = format!("leasehold: \"doc\" is held by {whom}");
+        let way_out = "; nothing was changed\nhint: end the processes that share it";
+        let refused = place.end(&["force-release", "--yes", "doc"]);
+        refused.assert_says(2, &[&said, way_out]);
+        assert_eq!(refused.stdout, "");
+        assert!(!gets(&place, &[]));
         holder.close_stdin();
         assert_eq!(holder.end().code, 0);
-        assert_eq!(place.end(&["status", "doc"]).code, 0);
     }
 }
