@@ -132,9 +132,25 @@ impl Signature {
     }
 
     /// Whether it is the mark of work that is done, and nobody's lease.
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         let owner = Owner::from_bytes(&self.value);
         owner.is_some_and(|owner| owner.done_until().is_some())
+    }
+
+    /// `held by pid 4711 on db1`, or why it is kept if nobody holds it.
+    pub(crate) fn how(&self) -> String {
+        match self.is_done() {
+            true => self.who(),
+            false => format!("held by {}", self.holder),
+        }
+    }
+
+    /// The holder, for a column of holders.
+    pub(crate) fn who(&self) -> String {
+        match self.is_done() {
+            true => format!("kept, since its work was done by {}", self.holder),
+            false => self.holder.to_string(),
+        }
     }
 
     /// Whether it is a lock, as far as anybody may be told.
@@ -256,11 +272,7 @@ impl LockView {
                 lines.extend(permits.lines(now).iter().map(|line| format!("  {line}")));
             }
             State::Held(held) => {
-                let how = match held.is_done() {
-                    true => "is kept, since its work was done by",
-                    false => "is held by",
-                };
-                lines.push(format!("{name:?} {how} {}", held.holder));
+                lines.push(format!("{name:?} is {}", held.how()));
                 if let Some(since) = held.holder.since() {
                     lines.push(format!("  since  {}, {}", Moment(since), ago(now, since)));
                 }
@@ -387,6 +399,7 @@ impl LockView {
 
     pub(crate) fn json(&self) -> Json {
         let (state, held) = match &self.state {
+            State::Held(held) if held.is_done() => ("done", Some(held)),
             State::Held(held) => ("held", Some(held)),
             State::Permits(_) => ("permits", None),
             State::Free => ("free", None),

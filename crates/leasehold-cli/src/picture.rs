@@ -211,7 +211,7 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
             &dots(lock, |key| key.is_signed(&signature.value)),
             &shown_left(signature.left),
             &bar(signature.left),
-            &format!("{}{more}", signature.holder),
+            &format!("{}{more}", signature.who()),
         ])
     };
     let held = match &lock.state {

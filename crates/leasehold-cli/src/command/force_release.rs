@@ -81,7 +81,9 @@ fn lines(eviction: &Eviction, whose: Whose) -> Vec<String> {
         let slot = owner
             .permit()
             .map(|permit| format!("slot {}: ", permit.slot()));
-        format!("{}{holder}\t{}", slot.unwrap_or_default(), told(outcome))
+        let mark = owner.done_until().map(|_| "mark of ");
+        let what = slot.as_deref().or(mark).unwrap_or_default();
+        format!("{what}{holder}\t{}", told(outcome))
     };
     eviction.evicted.iter().map(line).collect()
 }
@@ -93,13 +95,13 @@ fn question_of_one(view: &LockView, owner: &Owner) -> Option<&'static str> {
         .permit()
         .map(|permit| format!("slot {} of ", permit.slot()));
     output::talk(format_args!(
-        "{}{:?} is held by {}, left: {}",
+        "{}{:?} is {}, left: {}",
         slot.unwrap_or_default(),
         view.resource,
-        lock.holder,
+        lock.how(),
         shown_left(lock.left)
     ));
-    Some(TAKE_AWAY)
+    Some(take_away(lock))
 }
 
 /// Says who would lose the lock. The question that is left; none if there is nobody.
@@ -112,11 +114,11 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
         }
         (State::Held(held), _) if held.is_shown() => {
             output::talk(format_args!(
-                "{name:?} is held by {}, left: {}",
-                held.holder,
+                "{name:?} is {}, left: {}",
+                held.how(),
                 shown_left(held.left)
             ));
-            TAKE_AWAY
+            take_away(held)
         }
         (State::Permits(permits), _) => {
             output::talk(format_args!("{name:?}: {}", permits.sentence()));
@@ -139,7 +141,7 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
         ));
     }
     for lock in &left_over {
-        let (holder, left) = (&lock.holder, shown_left(lock.left));
+        let (holder, left) = (lock.who(), shown_left(lock.left));
         output::talk(format_args!(
             "{name:?}: left over or under way on some nodes: {holder}, left: {left}"
         ));
@@ -198,5 +200,15 @@ fn told(outcome: &ReleaseOutcome) -> String {
         other => other.to_string(),
     }
 }
+
+/// The question to somebody who is to be told first who has it.
+fn take_away(lock: &Signature) -> &'static str {
+    match lock.is_done() {
+        true => TAKE_MARK,
+        false => TAKE_AWAY,
+    }
+}
+
+const TAKE_MARK: &str = "Remove the mark? Then the work may be done again in this period.";
 
 const TAKE_AWAY: &str = "Take the lock away? The holder does not notice before its next extension, and until then two may hold the lock.";

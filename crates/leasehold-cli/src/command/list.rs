@@ -125,7 +125,7 @@ pub(crate) fn table(views: &[LockView]) -> Vec<String> {
                 &view.resource,
                 &count(held),
                 &shown_left(held.left),
-                &held.holder.to_string(),
+                &held.who(),
             ]));
         }
         for lock in view.left_over() {
@@ -133,7 +133,7 @@ pub(crate) fn table(views: &[LockView]) -> Vec<String> {
                 &view.resource,
                 &count(lock),
                 &shown_left(lock.left),
-                &format!("{}, left over or under way", lock.holder),
+                &format!("{}, left over or under way", lock.who()),
             ]));
         }
     }

@@ -146,7 +146,7 @@ fn not_free(arguments: &WaitArguments, nodes: &Nodes, end: &WaitEnd) -> Failure 
         return Failure::new(exit_code::USAGE, text).hint(Some(hint));
     }
     let still = match &view.state {
-        State::Held(held) => format!("{name:?} is still held by {}", held.holder),
+        State::Held(held) => format!("{name:?} is still {}", held.how()),
         State::Permits(permits) => format!("{name:?}: {}", permits.how("still taken")),
         _ => format!("{name:?} is still not free on a quorum of nodes"),
     };

@@ -86,6 +86,37 @@ fn a_command_that_succeeds_is_not_run_again_and_one_that_fails_is() {
 }
 
 #[test]
+fn who_looks_is_told_that_the_work_is_done_and_never_that_the_lock_is_held() {
+    let place = Place::new();
+    assert_eq!(place.tries(0).code, 0);
+    let phrase = "kept, since its work was done by pid ";
+    let end = |words: &[&str]| {
+        let run = place.user.run(words);
+        run.env("LEASEHOLD_NODES", place.servers.nodes()).end()
+    };
+    for (words, code) in [
+        (&["status", "job"][..], 121),
+        (&["list"], 0),
+        (&["watch", "--once"], 0),
+        (&["wait", "--wait", "1ms", "job"], 124),
+        (&["force-release", "job"], 2),
+    ] {
+        let seen = end(words);
+        let said = format!("{}{}", seen.stdout, seen.stderr);
+        assert_eq!(seen.code, code, "{seen:?}");
+        assert!(said.contains(phrase) && !said.contains("held"), "{seen:?}");
+    }
+    for words in [&["status", "--json", "job"][..], &["list", "--json"]] {
+        let seen = end(words);
+        assert!(seen.stdout.contains("\"state\":\"done\""), "{seen:?}");
+    }
+    let seen = end(&["force-release", "--yes", "job"]);
+    let gone = seen.stdout.starts_with("mark of pid ") && seen.stdout.contains("\treleased by ");
+    assert!(seen.code == 0 && gone, "{seen:?}");
+    assert_eq!((place.tries(0).code, place.runs()), (0, 2));
+}
+
+#[test]
 fn who_waits_while_it_runs_does_not_run_it_again() {
     let place = Place::new();
     let words = ["job", "--", "sh", "-c", "echo in; read line; true"];
