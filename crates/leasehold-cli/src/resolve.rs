@@ -25,8 +25,13 @@ pub(crate) fn resolve(arguments: &mut Arguments, matches: &ArgMatches) -> Result
     variables::check(env::vars_os().map(|(name, _)| name))?;
     let matches = inner;
     let (nodes, cluster) = (Given::of(matches, "nodes"), Given::of(matches, "use"));
-    if nodes != Given::Nowhere && nodes == cluster {
-        return Err(twice("--nodes and --use"));
+    match (nodes, cluster) {
+        (Given::Flag, Given::Flag) => return Err(twice("--nodes and --use")),
+        (Given::Variable, Given::Variable) => {
+            let failure = twice("LEASEHOLD_NODES and LEASEHOLD_USE");
+            return Err(failure.hint("unset one of them".to_owned()));
+        }
+        _ => {}
     }
     if nodes == Given::Flag && Given::of(matches, "config") == Given::Flag {
         return Err(twice("--nodes and --config"));

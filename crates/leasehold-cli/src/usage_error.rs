@@ -2,11 +2,12 @@
 
 use crate::{args::Arguments, failure::Failure, output};
 use clap::{
-    CommandFactory, Error,
+    Command, CommandFactory, Error,
     builder::StyledStr,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use std::{
+    env,
     ffi::OsString,
     io::{Write, stderr, stdout},
 };
@@ -18,6 +19,9 @@ use std::{
 pub(crate) fn tell(mut error: Error, words: &[OsString]) -> Result<(), Failure> {
     if let Some(usage) = whole_usage(&error) {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
+    if let Some(variable) = variable(&error, words) {
+        error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
     }
     if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
         let value = ContextValue::String(in_one_line(value));
@@ -54,6 +58,30 @@ fn whole_usage(error: &Error) -> Option<StyledStr> {
         command = command.find_subcommand_mut(word)?;
     }
     Some(command.render_usage())
+}
+
+/// The variable that has the value that the error is about, if the option is not on the line: clap names the option, which the
+/// user never wrote.
+fn variable(error: &Error, words: &[OsString]) -> Option<String> {
+    let told = error.get(ContextKind::InvalidArg)?.to_string();
+    let name = told.split([' ', '=']).next()?.strip_prefix("--")?;
+    let ours = words.iter().take_while(|word| *word != "--");
+    let mut ours = ours.filter_map(|word| word.to_str()?.strip_prefix("--"));
+    if ours.any(|word| word.split('=').next() == Some(name)) {
+        return None;
+    }
+    let all = Arguments::command();
+    // An option has the same variable with each command.
+    let mut options = { all.get_subcommands() }
+        .chain([&all])
+        .flat_map(Command::get_arguments);
+    let variable = options.find_map(|option| match option.get_long() == Some(name) {
+        true => option.get_env(),
+        false => None,
+    })?;
+    let value = error.get(ContextKind::InvalidValue)?.to_string();
+    let is_its = env::var(variable).is_ok_and(|said| said == value);
+    is_its.then(|| variable.display().to_string())
 }
 
 /// What may help with words that stand where none can.

@@ -245,7 +245,10 @@ fn servers_that_are_named_twice_are_refused() {
         .env("LEASEHOLD_NODES", "redis://127.0.0.1:1")
         .env("LEASEHOLD_USE", "a")
         .end();
-    seen.assert_says(2, &["--nodes and --use both say which servers are meant"]);
+    seen.assert_says(
+        2,
+        &["LEASEHOLD_NODES and LEASEHOLD_USE both say which servers are meant\nhint: unset one"],
+    );
 }
 
 /// What is said of a file with a password that everybody can read.

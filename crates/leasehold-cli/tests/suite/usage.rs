@@ -30,6 +30,38 @@ fn a_duration_without_unit_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_wrong_value_of_a_variable_is_told_by_the_name_of_the_variable() {
+    let user = User::new();
+    for (variable, value, says) in [
+        (
+            "LEASEHOLD_MAX_TTL",
+            "5",
+            "invalid value '5' for 'LEASEHOLD_MAX_TTL': no unit",
+        ),
+        (
+            "LEASEHOLD_KEY_FORMAT",
+            "x",
+            "invalid value 'x' for 'LEASEHOLD_KEY_FORMAT': the key ",
+        ),
+        (
+            "LEASEHOLD_RESTART_GUARD",
+            "x",
+            "invalid value 'x' for 'LEASEHOLD_RESTART_GUARD'\n",
+        ),
+    ] {
+        for words in [&["run", "demo", "--", "true", "--max-ttl"][..], &["doctor"]] {
+            user.run(words)
+                .env(variable, value)
+                .end()
+                .assert_says(2, &[says]);
+        }
+    }
+    let words = ["run", "--max-ttl", "7", "demo", "--", "true"];
+    let seen = user.run(&words).env("LEASEHOLD_MAX_TTL", "5").end();
+    seen.assert_says(2, &["invalid value '7' for '--max-ttl <DURATION>'"]);
+}
+
+#[test]
 fn an_empty_resource_is_refused() {
     refused(
         &["run", "", "--", "true"],
