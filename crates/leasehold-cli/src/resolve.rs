@@ -14,7 +14,7 @@ use crate::{
 };
 use clap::{ArgMatches, parser::ValueSource};
 use leasehold::{SettingsError, config::Config};
-use std::env;
+use std::{env, ffi::OsStr};
 
 /// Fills in where to lock.
 pub(crate) fn resolve(arguments: &mut Arguments, matches: &ArgMatches) -> Result<(), Failure> {
@@ -25,23 +25,7 @@ pub(crate) fn resolve(arguments: &mut Arguments, matches: &ArgMatches) -> Result
     variables::check(env::vars_os().map(|(name, _)| name))?;
     let matches = inner;
     let (nodes, cluster) = (Given::of(matches, "nodes"), Given::of(matches, "use"));
-    match (nodes, cluster) {
-        (Given::Flag, Given::Flag) => return Err(twice("--nodes and --use")),
-        (Given::Variable, Given::Variable) => {
-            let failure = twice("LEASEHOLD_NODES and LEASEHOLD_USE");
-            return Err(failure.hint("unset one of them".to_owned()));
-        }
-        _ => {}
-    }
-    if nodes == Given::Flag && Given::of(matches, "config") == Given::Flag {
-        return Err(twice("--nodes and --config"));
-    }
-    if place.local && (nodes == Given::Flag || cluster == Given::Flag) {
-        return Err(twice(match nodes {
-            Given::Flag => "--local and --nodes",
-            _ => "--local and --use",
-        }));
-    }
+    not_twice(arguments.file.config.as_deref(), place.local, matches)?;
     if nodes > cluster && !place.local {
         if nodes == Given::Flag {
             warn_of_password("--nodes", place.nodes.as_ref());
@@ -75,6 +59,29 @@ pub(crate) fn resolve(arguments: &mut Arguments, matches: &ArgMatches) -> Result
     };
     take(place, &config, name)?;
     not_refused(place.nodes.as_ref(), required.as_deref())
+}
+
+/// Refuses to choose between servers that are named in two ways of which neither counts for more.
+fn not_twice(file: Option<&OsStr>, is_local: bool, matches: &ArgMatches) -> Result<(), Failure> {
+    let (nodes, cluster) = (Given::of(matches, "nodes"), Given::of(matches, "use"));
+    // An empty name reads no file.
+    let has_file = file.is_some_and(|name| !name.is_empty());
+    let has_file = has_file && Given::of(matches, "config") == Given::Flag;
+    match (nodes, cluster) {
+        (Given::Flag, Given::Flag) => Err(twice("--nodes and --use")),
+        (Given::Variable, Given::Variable) => {
+            let failure = twice("LEASEHOLD_NODES and LEASEHOLD_USE");
+            Err(failure.hint("unset one of them".to_owned()))
+        }
+        (Given::Flag, _) if has_file => Err(twice("--nodes and --config")),
+        (Given::Flag, _) if is_local => Err(twice("--local and --nodes")),
+        (_, Given::Flag) if is_local => Err(twice("--local and --use")),
+        (Given::Variable, Given::Nowhere) if has_file && !is_local => {
+            let failure = twice("LEASEHOLD_NODES and --config");
+            Err(failure.hint(OF_THE_FILE.to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Takes what the file says, and tells what is doubtful about it.
@@ -173,6 +180,8 @@ impl Given {
         }
     }
 }
+
+const OF_THE_FILE: &str = "unset LEASEHOLD_NODES, or choose servers of the file by --use NAME";
 
 fn twice(both: &str) -> Failure {
     let text = format!("{both} both say which servers are meant");

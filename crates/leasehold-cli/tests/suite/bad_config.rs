@@ -251,6 +251,29 @@ fn servers_that_are_named_twice_are_refused() {
     );
 }
 
+#[test]
+fn a_file_that_is_named_on_the_line_is_not_passed_over_for_a_variable() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let user = user_with(&format!("[clusters.a]\nnodes = ['{}']\n", server.url()));
+    let path = user.path("l.toml");
+    let run = |flags: &[&str]| {
+        let words = [&["run"], flags, &["demo", "--", "true"]].concat();
+        let run = user.run(&words);
+        run.env("LEASEHOLD_NODES", "redis://127.0.0.1:1").end()
+    };
+    let says = "LEASEHOLD_NODES and --config both say which servers are meant\n\
+                hint: unset LEASEHOLD_NODES, or choose servers of the file by --use NAME";
+    // Whether it is there or not.
+    for file in [&path, "/nowhere.toml"] {
+        run(&["--config", file]).assert_says(2, &[says]);
+    }
+    run(&["--config", &path, "--use", "a"]).assert(0, "", "");
+    run(&["--config", &path, "--local"]).assert(0, "", "");
+    // An empty name says that no file is meant, and the variable counts.
+    run(&["--config", "", "-w", "100ms"]).assert_says(122, &["127.0.0.1:1"]);
+}
+
 /// What is said of a file with a password that everybody can read.
 fn warning_of(path: &str, mode: &str) -> String {
     format!(
