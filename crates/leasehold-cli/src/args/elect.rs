@@ -3,9 +3,13 @@
 use super::{
     lock::{LockArguments, SpanArguments},
     names::Names,
-    run::LossArguments,
+    nodes::no_clusters,
+    run::{LossArguments, OnLoss},
 };
-use clap::Args;
+use clap::{
+    Arg, Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use std::ffi::OsString;
 
 /// Run a command while this process is the leader, or show who leads.
@@ -14,7 +18,15 @@ use std::ffi::OsString;
 /// `leasehold run`, and leasehold campaigns again. When the command ends by itself, leadership is released, and the
 /// command's exit code is passed on.
 #[derive(Debug, Args)]
-#[command(after_long_help = ELECT_HELP, mut_arg("resource", Names::only_one))]
+#[command(
+    after_long_help = ELECT_HELP,
+    mut_arg("resource", Names::only_one),
+    mut_arg("nodes", no_clusters),
+    mut_arg("quiet", |quiet| quiet.help(QUIET)),
+    mut_arg("fair", |fair| fair.long_help(FAIR)),
+    mut_arg("max_hold", |most| most.help(MAX_HOLD).long_help(LONG_MAX_HOLD)),
+    mut_arg("on_loss", on_loss),
+)]
 pub(crate) struct ElectArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
@@ -41,6 +53,42 @@ pub(crate) struct ElectArguments {
     #[arg(index = 2, last = true, required_unless_present = "observe")]
     pub(crate) command: Vec<OsString>,
 }
+
+/// A leader that runs on without its lock campaigns again when it ends.
+fn on_loss(argument: Arg) -> Arg {
+    let values = OnLoss::value_variants().iter().filter_map(|what| {
+        let value = what.to_possible_value()?;
+        Some(match what {
+            OnLoss::Warn => value.help(WARN),
+            OnLoss::Term | OnLoss::Kill => value,
+        })
+    });
+    let known = PossibleValuesParser::new(values);
+    argument.value_parser(known.map(|name| {
+        let what = OnLoss::from_str(&name, false);
+        what.expect("it is one of the possible values")
+    }))
+}
+
+const WARN: &str = "Nothing: it runs on without the lock; when it ends, leasehold campaigns again";
+
+const QUIET: &str = "Print nothing but errors on standard error";
+
+const MAX_HOLD: &str =
+    "Lead for at most this long, and then campaign again; with --once, exit with 123";
+
+const LONG_MAX_HOLD: &str = "\
+Lead for at most this long, and then campaign again; with --once, exit with 123
+
+The command is asked to end earlier, by the grace and the time that is kept for SIGKILL, so that it has ended when the \
+time is over. With 12s and the default --ttl it runs for 9.5s.";
+
+const FAIR: &str = "\
+Serve the processes that use --fair first come, first served. Costs requests, and up to 3s if a waiter is killed
+
+The order holds across machines, as well as most of the servers agree on who came first. A process without --fair takes \
+a lock that is free, so all processes that share the lock should use it. If the next waiter is killed or cut off, the \
+others wait for up to three seconds; a waiter that gives up does not delay them.";
 
 /// As the help of `run`: a paragraph and an entry of a list are one line each.
 const ELECT_HELP: &str = "\

@@ -3,7 +3,7 @@
 use super::{
     lock::{LockArguments, ModeFlags, PartFlags, SpanArguments, WaitFlags},
     names::Names,
-    nodes::NodesArguments,
+    nodes::{NodesArguments, no_clusters},
     values,
 };
 use clap::Args;
@@ -15,7 +15,11 @@ use std::time::Duration;
 /// Prints the lease when the lock is held, keeps extending it, and releases the lock when standard input ends or a signal
 /// comes. If the lease is lost, leasehold says so and exits with 123.
 #[derive(Debug, Args)]
-#[command(after_long_help = HOLD_HELP)]
+#[command(
+    after_long_help = HOLD_HELP,
+    mut_arg("ttl", |ttl| ttl.long_help(HOLD_TTL)),
+    mut_arg("max_hold", |most| most.long_help(None)),
+)]
 pub(crate) struct HoldArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
@@ -43,7 +47,11 @@ pub(crate) struct HoldArguments {
 /// release` ask for. Only with servers: in a file on this machine a lock ends with its process. Use `leasehold hold`
 /// there.
 #[derive(Debug, Args)]
-#[command(after_long_help = ACQUIRE_HELP)]
+#[command(
+    after_long_help = ACQUIRE_HELP,
+    mut_arg("ttl", |ttl| ttl.help(ACQUIRE_TTL).long_help(None)),
+    mut_arg("nodes", no_clusters),
+)]
 pub(crate) struct AcquireArguments {
     #[command(flatten)]
     pub(crate) lock: LockArguments,
@@ -112,6 +120,15 @@ impl HeldArguments {
 /// No other place has locks that outlive their process.
 const HELD_NODES: &str = "The URLs of the servers, separated by commas";
 
+const HOLD_TTL: &str = "\
+How long the lock stays on servers if its holder dies; at least 200ms
+
+While the lock is held, the lease is extended every third of this time. If that fails, leasehold exits with 123 within \
+this time. A lock in a file on this machine is free as soon as its holder dies.";
+
+const ACQUIRE_TTL: &str =
+    "How long the lock lasts, unless it is extended or released; at least 200ms";
+
 /// As the help of `run`: a paragraph and an entry of a list are one line each.
 const HOLD_HELP: &str = "\
 Examples:
@@ -178,8 +195,7 @@ Of what was acquired with --permits, the owner tells which permit it is, and so 
     leasehold release --owner \"$LEASEHOLD_OWNER\" gpu
 
 Between these commands nobody extends the lock, notices its loss or ends the job. If one program can run the whole job, \
-`leasehold run` is safer. Everybody who knows the owner can extend and release the lock, and a process that is refused the \
-lock is told the owner.
+`leasehold run` is safer. Everybody who knows the owner, which `leasehold status` shows, can extend and release the lock.
 
 Exit codes:
   0      the lock is held, until LEASEHOLD_VALID_UNTIL in Unix seconds

@@ -4,7 +4,7 @@ use crate::{
     agreement::Agreement,
     node_list::{NodeList, NodeListParser},
 };
-use clap::{ArgAction, Args, builder::FalseyValueParser};
+use clap::{Arg, ArgAction, Args, builder::FalseyValueParser};
 
 /// The nodes, and what all who use them agree on.
 #[derive(Debug, Args)]
@@ -40,6 +40,13 @@ pub(crate) struct NodesArguments {
     pub(crate) agreement: Agreement,
 }
 
+/// For a command that has no plain locks, and so none on a Redis Cluster.
+pub(crate) fn no_clusters(argument: Arg) -> Arg {
+    argument.long_help(NODES_HELP.replace(CLUSTERS, ""))
+}
+
+const CLUSTERS: &str = " redis+cluster://[user:password@]host[:port],host[:port] is a Redis Cluster, for locks with --plain.";
+
 /// Not a comment of the option, in which brackets are links.
 const NODES_HELP: &str = "\
 The URLs of the servers, separated by commas [default: this user's file on this machine]
@@ -48,3 +55,13 @@ redis://[user:password@]host[:port][/db], rediss://... for TLS, unix:///path, or
 node: redis+sentinel://[user:password@]host[:port],host[:port]/NAME[/db], with ?sentinel_password=... if the \
 sentinels have one; rediss+sentinel:// speaks TLS with the servers and, unless ?sentinel_tls=no, with the sentinels. redis+cluster://[user:password@]host[:port],host[:port] is a Redis \
 Cluster, for locks with --plain. A comma in a password is written %2C.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_clusters_can_be_left_out() {
+        assert!(NODES_HELP.contains(CLUSTERS));
+    }
+}

@@ -1,6 +1,9 @@
 //! The arguments of the commands that look: `status`, `list`, `wait`, `watch`, `doctor`; and of `force-release`.
 
-use super::{nodes::NodesArguments, values};
+use super::{
+    nodes::{NodesArguments, no_clusters},
+    values,
+};
 use clap::Args;
 use leasehold::Owner;
 use std::{path::PathBuf, time::Duration};
@@ -140,7 +143,7 @@ pub(crate) struct DoctorArguments {
 /// Takes and releases a lock that nobody else wants, again and again, and tells the medians beside the nodes' round
 /// trip.
 #[derive(Debug, Args)]
-#[command(after_long_help = BENCH_HELP)]
+#[command(after_long_help = BENCH_HELP, mut_arg("nodes", no_clusters))]
 pub(crate) struct BenchArguments {
     /// How long to measure
     #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = values::interval)]

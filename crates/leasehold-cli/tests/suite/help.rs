@@ -112,6 +112,33 @@ impl Shell {
 }
 
 #[test]
+fn the_help_of_a_command_names_no_option_and_no_end_that_it_does_not_have() {
+    let options = |text: &str| {
+        let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+        let options = words.filter(|word| word.starts_with("--") && word.len() > 2);
+        options.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (verb, not_said) in [
+        ("elect", &["the exit code is 123", "-E 0"][..]),
+        ("hold", &["the command", "it runs for 9.5s"]),
+        ("acquire", &["the command that runs", "is told the owner"]),
+    ] {
+        let help = User::new().run(&[verb, "--help"]).end().stdout;
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let own = help.split("Options that all clients must share").next();
+        let own = own.expect("something comes first");
+        for words in not_said {
+            assert!(!own.contains(words), "{verb}: {words}");
+        }
+        let seen = User::new().run(&[verb, "-h"]).end().stdout;
+        let has = options(&seen);
+        let told = options(own);
+        let missing: Vec<_> = told.iter().filter(|option| !has.contains(option)).collect();
+        assert!(missing.is_empty(), "{verb}: {missing:?}");
+    }
+}
+
+#[test]
 fn the_examples_of_run_run_as_they_stand_in_its_help() {
     let shell = Shell::new();
     let examples = examples("run");
