@@ -2,7 +2,7 @@
 
 mod story;
 
-pub(crate) use story::Story;
+pub(crate) use story::{Ending, Story};
 
 use crate::{
     args::run::OnLoss,
@@ -77,8 +77,8 @@ impl<'a> Watch<'a> {
         post: Post,
     ) -> Self {
         let ending = match rules.on_loss {
-            OnLoss::Term | OnLoss::Kill => "the command was ended",
-            OnLoss::Warn => "the command ran on without it, as --on-loss warn says",
+            OnLoss::Term | OnLoss::Kill => Ending::CommandEnded,
+            OnLoss::Warn => Ending::CommandRanOn,
         };
         let story = Story::new(guard, rules.policy, rules.max_hold, rules.verbose, ending);
         Self {

@@ -1,9 +1,21 @@
 //! `leasehold hold`: a lock for as long as somebody keeps our standard input open.
 
 use crate::{
-    args::hold::HoldArguments, exit::Exit, exit_code, failure::Failure, giving_back,
-    held_lease::HeldLease, hold_policy::HoldPolicy, lock, manager::Manager, nodes::Nodes, output,
-    signals::Signals, told_lease::ToldLease, wait::Wait, watch::Story,
+    args::hold::HoldArguments,
+    exit::Exit,
+    exit_code,
+    failure::Failure,
+    giving_back,
+    held_lease::HeldLease,
+    hold_policy::HoldPolicy,
+    lock,
+    manager::Manager,
+    nodes::Nodes,
+    output,
+    signals::Signals,
+    told_lease::ToldLease,
+    wait::Wait,
+    watch::{Ending, Story},
 };
 use std::io::{self, stdin};
 use tokio::{
@@ -42,7 +54,7 @@ async fn hold(
         return Err(unread);
     }
     let policy = HoldPolicy::new(lock.ttl, span.max_hold);
-    let ending = "stop whatever relies on it";
+    let ending = Ending::NoCommand;
     let mut story = Story::new(&guard, policy, span.max_hold, lock.verbose, ending);
     let mut exit = select! {
         biased;

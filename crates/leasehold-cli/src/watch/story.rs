@@ -17,8 +17,27 @@ pub(crate) struct Story {
     told: LeaseState,
     trouble: Option<Trouble>,
     valid_until: Instant,
-    /// What becomes of what runs under the lease when that is lost.
-    ending: &'static str,
+    ending: Ending,
+}
+
+/// What becomes of what runs under the lease when that is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    CommandEnded,
+    CommandRanOn,
+    /// No command runs under it.
+    NoCommand,
+}
+
+impl Ending {
+    /// As the rest of a line.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::CommandEnded => "the command was ended",
+            Self::CommandRanOn => "the command ran on without it, as --on-loss warn says",
+            Self::NoCommand => "stop whatever relies on it",
+        }
+    }
 }
 
 /// Extensions have failed since then, the last for this reason.
@@ -29,13 +48,13 @@ struct Trouble {
 }
 
 impl Story {
-    /// A story that begins now. `ending` completes "lost the lock …; ".
+    /// A story that begins now.
     pub(crate) fn new(
         guard: &HeldLease,
         policy: HoldPolicy,
         max_hold: Option<Duration>,
         verbose: bool,
-        ending: &'static str,
+        ending: Ending,
     ) -> Self {
         Self {
             verbose,
@@ -106,16 +125,23 @@ impl Story {
 
     /// Why the lease is lost, where no command ran under it.
     pub(crate) fn why_held(&self, guard: &HeldLease) -> String {
-        let why = match &self.told {
-            LeaseState::Lost(lost) => format!("{lost}{}", self.departure()),
-            _ => format!("lost the lock {}", guard.resource().quoted()),
+        let resource = guard.resource().quoted();
+        let why = match (&self.told, self.limit()) {
+            (LeaseState::Lost(lost), Some(most)) if is_in_time(&lost.cause) => {
+                let most = Shown(most);
+                format!(
+                    "the lock {resource} may be held for {most} (--max-hold), and that time is over"
+                )
+            }
+            (LeaseState::Lost(lost), _) => format!("{lost}{}", self.departure()),
+            _ => format!("lost the lock {resource}"),
         };
-        format!("{why}; {}", self.ending)
+        format!("{why}; {}", self.ending.words())
     }
 
     /// Why the lease is lost, and what became of what ran under it.
     pub(crate) fn why(&self, guard: &HeldLease) -> String {
-        self.why_with(guard, self.ending)
+        self.why_with(guard, self.ending.words())
     }
 
     /// Why the lease is lost, where what ran under it does not die of SIGKILL.
@@ -151,16 +177,17 @@ impl Story {
             LeaseState::Lost(lost) => Some(&lost.cause),
             _ => None,
         };
-        // The time to leave begins before the limit is reached, and the hold began before the command. A
-        // suspended machine's time does not count here.
-        let held = self.begun.elapsed() + 2 * self.policy.terminate_before();
-        match (cause, self.max_hold.filter(|most| held >= *most)) {
+        match (cause, self.limit()) {
             (Some(cause @ LossCause::Gone { .. }), _) => {
                 let departure = self.departure();
                 format!(
                     "lost the lock {resource} while the command ran: {cause}{departure}; {ending}"
                 )
             }
+            (_, Some(most)) if self.ending == Ending::CommandRanOn => format!(
+                "the lock {resource} may be held for {} (--max-hold), and is not held any more; {ending}",
+                Shown(most)
+            ),
             (_, Some(most)) => format!(
                 "the lock {resource} may be held for {} (--max-hold), and the command has to be gone before that: \
                  it ran for {}; {ending}",
@@ -173,4 +200,20 @@ impl Story {
             ),
         }
     }
+
+    /// The longest time for which the lock may be held, if it is nearly over.
+    fn limit(&self) -> Option<Duration> {
+        // The time to leave begins before the limit is reached, and the hold began before the command. A
+        // suspended machine's time does not count here.
+        let held = self.begun.elapsed() + 2 * self.policy.terminate_before();
+        self.max_hold.filter(|most| held >= *most)
+    }
+}
+
+/// Whether nothing is wrong but that the time is over.
+const fn is_in_time(cause: &LossCause) -> bool {
+    matches!(
+        cause,
+        LossCause::TimedOut { trouble: None } | LossCause::HoldLimit { .. }
+    )
 }

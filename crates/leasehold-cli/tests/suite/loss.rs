@@ -124,6 +124,27 @@ fn a_command_that_holds_for_longer_than_it_may_is_ended_in_time() {
 }
 
 #[test]
+fn who_holds_for_as_long_as_it_may_is_told_that_the_limit_was_its_own() {
+    let user = User::new();
+    let flags = ["--ttl", "1s", "--max-hold", "1s"];
+    let limit = "leasehold: the lock \"demo\" may be held for 1 s (--max-hold), and ";
+    let words = [&["hold"], &flags[..], &["demo"]].concat();
+    let held = user.run(&words).keeping_stdin();
+    let more = "that time is over; stop whatever relies on it\n";
+    let said = format!("{limit}{more}");
+    let mut held = held;
+    assert_eq!(held.line(), "LEASEHOLD_RESOURCE=demo");
+    let lines = [held.error_line(), held.error_line(), held.error_line()];
+    assert_eq!(lines[2], said.trim_end(), "{lines:?}");
+    assert_eq!(held.end_alone(), 123);
+    let command = ["demo", "--", "sleep", "2"];
+    let words = [&["run"], &flags[..], &["--on-loss", "warn"], &command].concat();
+    let seen = user.run(&words).end();
+    let more = "is not held any more; the command ran on without it, as --on-loss warn says\n";
+    seen.assert_says(123, &[&format!("{limit}{more}")]);
+}
+
+#[test]
 fn a_command_that_does_not_die_keeps_its_lock_to_the_ttl() {
     require_server();
     let servers = ServerSet::start(3).expect("they start");
