@@ -96,10 +96,17 @@ fn tell_none(nodes: &Nodes, arguments: &ListArguments, has_more: bool) -> Result
         return Err(usable::failure(&patient, format!("{count}; {sentence}")));
     }
     if !arguments.json {
-        output::talk(match has_more {
-            true => "no lock is among the keys that were read",
-            false => "nothing is locked",
-        });
+        let prefix = &arguments.prefix;
+        match (has_more, prefix.as_str()) {
+            (true, _) => output::talk("no lock is among the keys that were read"),
+            (false, "") => output::talk("nothing is locked"),
+            (false, _) => output::talk(format_args!(
+                "nothing whose name begins with {prefix:?} is locked"
+            )),
+        }
+        if prefix.contains(['*', '?']) {
+            output::hint("PREFIX is how names begin, and no pattern: leave * and ? out");
+        }
     }
     Ok(())
 }

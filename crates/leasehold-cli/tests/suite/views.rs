@@ -1,6 +1,6 @@
 //! The commands that look, on real servers and on this machine's store.
 
-use crate::support::{Running, Seen, User, wait_until};
+use crate::support::{Place, Running, Seen, User, wait_until};
 use leasehold_servers::{ServerSet, require_server};
 
 /// Servers, and a user who has told the command of them.
@@ -39,6 +39,22 @@ const OWNER: &str = "9f3a1c0d2b7e85ac2636a4edd080b0fb72d69c6e";
 fn end(run: Running) {
     run.signal(rustix::process::Signal::TERM);
     run.end_alone();
+}
+
+#[test]
+fn a_prefix_under_which_nothing_is_locked_is_named_and_told_from_a_pattern() {
+    let place = Place::local();
+    let mut holder = place.run(&["hold", "orders/1"]).keeping_stdin();
+    assert_eq!(holder.line(), "LEASEHOLD_RESOURCE=orders/1");
+    let list = |prefix| place.end(&["list", prefix]);
+    let none =
+        |prefix: &str| format!("leasehold: nothing whose name begins with {prefix:?} is locked\n");
+    list("zzz").assert(0, "", &none("zzz"));
+    let hint = "hint: PREFIX is how names begin, and no pattern: leave * and ? out\n";
+    list("orders/*").assert(0, "", &(none("orders/*") + hint));
+    assert!(list("orders/").stdout.contains("orders/1"));
+    holder.close_stdin();
+    assert_eq!(holder.end().code, 0);
 }
 
 #[test]
