@@ -9,9 +9,10 @@ use rustix::process::{
 use std::{
     env,
     ffi::{OsStr, OsString},
-    io,
-    os::unix::process::CommandExt,
-    path::PathBuf,
+    fs::File,
+    io::{self, Read},
+    os::unix::{ffi::OsStrExt, process::CommandExt},
+    path::{Path, PathBuf},
     process::{Command, ExitStatus},
 };
 
@@ -178,13 +179,30 @@ pub(crate) fn kill_group(group: Pid, signal: Signal) {
 /// Why a command cannot be started.
 pub(crate) fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     use io::ErrorKind::{NotFound, OutOfMemory, ResourceBusy, WouldBlock};
-    let program = program.display();
+    let file = file_of(program).filter(|_| error.kind() == NotFound);
+    let program = match program.is_empty() {
+        true => "\"\"".to_owned(),
+        false => program.display().to_string(),
+    };
     match error.kind() {
-        NotFound => Failure::new(
-            exit_code::NOT_FOUND,
-            format!("cannot run {program}: not found"),
-        )
-        .hint("the command runs without a shell: for shell syntax say -- sh -c '…'".to_owned()),
+        NotFound => match file {
+            Some(file) => Failure::new(
+                exit_code::NOT_FOUND,
+                format!("cannot run {program}: {}", without_interpreter(&file)),
+            ),
+            None => Failure::new(
+                exit_code::NOT_FOUND,
+                format!("cannot run {program}: not found"),
+            )
+            .hint("the command runs without a shell: for shell syntax say -- sh -c '…'".to_owned()),
+        },
+        _ if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
+            let hint = format!(
+                "the first line of a script must be #!/bin/sh or the like; or say -- sh {program}"
+            );
+            let text = format!("cannot run {program}: {error}");
+            Failure::new(exit_code::NOT_EXECUTABLE, text).hint(hint)
+        }
         // No process to be had, which is not the program's fault.
         OutOfMemory | WouldBlock | ResourceBusy => {
             Failure::own(format!("cannot run {program}: {error}"))
@@ -193,6 +211,34 @@ pub(crate) fn not_started(program: &OsStr, error: &io::Error) -> Failure {
             exit_code::NOT_EXECUTABLE,
             format!("cannot run {program}: {error}"),
         ),
+    }
+}
+
+/// The file of a program that is there, though the system has not found what it needs.
+fn file_of(program: &OsStr) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program)).filter(|file| file.is_file());
+    }
+    let folders = env::var_os("PATH").filter(|_| !program.is_empty())?;
+    let mut files = env::split_paths(&folders).map(|folder| folder.join(program));
+    files.find(|file| file.is_file())
+}
+
+/// What is not there of this program, which is: a script names its interpreter, another program who loads it.
+fn without_interpreter(file: &Path) -> String {
+    let mut begin = [0; 256];
+    let read = File::open(file).and_then(|mut file| file.read(&mut begin));
+    let begin = String::from_utf8_lossy(&begin[..read.unwrap_or_default()]);
+    let line = begin.split('\n').next().unwrap_or_default();
+    let named = line
+        .strip_prefix("#!")
+        .map(|line| line.trim_matches([' ', '\t']));
+    let name = named.and_then(|line| line.split([' ', '\t']).next());
+    match name {
+        Some(name) => {
+            format!("its interpreter {name:?}, which its first line names, was not found")
+        }
+        None => "it is there, but what is needed to load it was not found".to_owned(),
     }
 }
 

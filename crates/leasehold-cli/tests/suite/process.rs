@@ -3,7 +3,7 @@
 use crate::support::{User, lives, now, wait_until};
 use leasehold_servers::{ServerSet, require_server};
 use rustix::process::{Pid, Signal, kill_process};
-use std::{fs, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 #[test]
 fn a_killed_run_takes_its_command_and_all_of_its_group_with_it() {
@@ -379,4 +379,36 @@ fn a_command_finds_the_signals_and_the_path_that_any_program_finds() {
         .run(&["run", "demo", "--", "echo", "hi"])
         .env("PATH", path);
     seen.end().assert(0, "hi\n", &user.local());
+}
+
+#[test]
+fn a_script_that_the_system_cannot_start_is_told_what_its_first_line_lacks() {
+    let user = User::new();
+    let script = |name: &str, text: &str| {
+        let path = user.path(name);
+        fs::write(&path, text).expect("the folder is there");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("it is ours");
+        path
+    };
+    let end = |program: &str| {
+        let run = user.run(&["run", "demo", "--", program]);
+        run.end()
+    };
+    let plain = script("plain", "echo hi\n");
+    let hint = format!(
+        "hint: the first line of a script must be #!/bin/sh or the like; or say -- sh {plain}\n"
+    );
+    end(&plain).assert_says(126, &["Exec format error", &hint]);
+    for (line, named) in [
+        ("#! /no/such -x", "/no/such"),
+        ("#!/bin/sh\r", "/bin/sh\\r"),
+    ] {
+        let path = script("lost", &format!("{line}\necho hi\n"));
+        let says = format!(
+            "cannot run {path}: its interpreter \"{named}\", which its first line names, was not found\n"
+        );
+        end(&path).assert_says(127, &[&says]);
+    }
+    end("").assert_says(127, &["cannot run \"\": not found\n"]);
+    end("/no/such").assert_says(127, &["cannot run /no/such: not found\nhint: "]);
 }
