@@ -87,7 +87,12 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Failure> {
     } else if found.uid() != geteuid().as_raw() {
         format!("it belongs to user {}", found.uid())
     } else if !open_to.is_empty() {
-        "others may write it".to_owned()
+        let failure = failed(io::Error::other("others may write it"));
+        // One that was named may be theirs as well, as /tmp is.
+        return Err(match is_own(folder) {
+            true => failure.hint(format!("chmod go-w {}", folder.display())),
+            false => failure,
+        });
     } else {
         return Ok(());
     };
@@ -111,12 +116,17 @@ fn in_the_way(folder: &Path) -> Option<String> {
 
 /// What to say instead, by who chose the folder.
 fn way_out(folder: &Path) -> &'static str {
-    if of_user().is_ok_and(|own| folder.starts_with(own)) {
+    if is_own(folder) {
         "set XDG_STATE_HOME to a folder that you can write"
     } else {
         "name a folder that belongs to you and that nobody else can write, or one that is not there yet: \
          file:///home/me/locks"
     }
+}
+
+/// Whether nobody named it.
+fn is_own(folder: &Path) -> bool {
+    of_user().is_ok_and(|own| folder.starts_with(own))
 }
 
 #[cfg(test)]

@@ -18,12 +18,16 @@ fn a_folder_that_was_named_is_not_told_to_be_moved_by_a_variable() {
     seen.assert_says(125, &[&named, "others may write it", "hint: name a folder"]);
     assert!(!seen.stderr.contains("XDG_STATE_HOME"), "{seen:?}");
 
-    // Who named none is told how to.
+    // The user's own is for nobody else, and another one would be another set of locks.
     let own = user.path("leasehold");
     fs::create_dir(&own).expect("it is new");
     fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).expect("it is ours");
     let seen = user.run(&["run", "demo", "--", "true"]).end();
-    seen.assert_says(125, &["others may write it", "hint: set XDG_STATE_HOME"]);
+    let way_out = format!("others may write it\nhint: chmod go-w {own}\n");
+    seen.assert_says(125, &[&way_out]);
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let seen = user.run(&["run", "demo", "--", "true"]).end();
+    assert_eq!(seen.code, 0, "{seen:?}");
 }
 
 /// The command, as a user with this home by the system's list of users, on whatever $HOME says.
