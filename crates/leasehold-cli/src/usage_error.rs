@@ -8,15 +8,23 @@ use clap::{
 };
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{Write, stderr, stdout},
+    os::unix::ffi::OsStrExt,
 };
 
 /// Prints an error of the arguments, or the help that was asked for.
 ///
-/// clap repeats the wrong value, whatever its length: of one that is longer than anybody reads, the beginning and the
-/// end do, where the reason stands.
+/// clap repeats the wrong value, whatever its length: of one that is longer than anybody reads, the beginning does; and of a
+/// line, the beginning and the end, where the reason stands.
 pub(crate) fn tell(mut error: Error, words: &[OsString]) -> Result<(), Failure> {
+    if let Some(culprit) = undecodable(&error, words) {
+        let text = format!(
+            "{culprit} is not UTF-8: only a command and names of files may be other bytes\n\n\
+             For more information, try '--help'.\n"
+        );
+        error = Error::raw(error.kind(), text);
+    }
     if let Some(usage) = whole_usage(&error) {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
@@ -24,7 +32,7 @@ pub(crate) fn tell(mut error: Error, words: &[OsString]) -> Result<(), Failure> 
         error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
     }
     if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
-        let value = ContextValue::String(in_one_line(value));
+        let value = ContextValue::String(begin(&in_one_line(value)));
         error.insert(ContextKind::InvalidValue, value);
     }
     if let Some(tip) = tip(&error, words) {
@@ -123,6 +131,59 @@ fn is_command_among_names(error: &Error, words: &[OsString]) -> bool {
 const DASHES: &str = "put `--` before the command: RESOURCE -- COMMAND";
 
 const ONE_NAME: &str = "this takes one name; `run`, `hold` and `acquire` lock several together";
+
+/// The word or the variable that is no text, escaped where it is none. clap says only that there is one.
+fn undecodable(error: &Error, words: &[OsString]) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidUtf8 {
+        return None;
+    }
+    let ours = words.iter().skip(1).take_while(|word| *word != "--");
+    let mut before = None;
+    for word in ours {
+        let is_file = before
+            .replace(word)
+            .is_some_and(|before| before == "--config")
+            || word.as_bytes().starts_with(b"--config=");
+        if word.to_str().is_none() && !is_file {
+            return Some(format!("the argument \"{}\"", escaped(word)));
+        }
+    }
+    let all = Arguments::command();
+    let mut options = { all.get_subcommands() }
+        .chain([&all])
+        .flat_map(Command::get_arguments);
+    let variable = options.find_map(|option| {
+        let name = option.get_env()?;
+        let value = env::var_os(name).filter(|value| value.to_str().is_none())?;
+        Some((name.display().to_string(), value))
+    });
+    let (name, value) = variable?;
+    Some(format!("\"{}\" in {name}", escaped(&value)))
+}
+
+/// As text, with the bytes that are none in hexadecimal.
+fn escaped(word: &OsStr) -> String {
+    let mut text = String::new();
+    for chunk in word.as_bytes().utf8_chunks() {
+        text += &in_one_line(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    begin(&text)
+}
+
+/// The beginning of a text that is longer than anybody reads, and how long it is.
+fn begin(text: &str) -> String {
+    let letters = text.chars().count();
+    match letters > 2 * BEGIN {
+        true => {
+            let begin: String = text.chars().take(BEGIN).collect();
+            format!("{begin}… ({letters} letters)")
+        }
+        false => text.to_owned(),
+    }
+}
+
+const BEGIN: usize = 60;
 
 /// The same text, in which line ends and other control characters are told as such.
 fn in_one_line(text: &str) -> String {

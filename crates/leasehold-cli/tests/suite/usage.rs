@@ -62,6 +62,37 @@ fn a_wrong_value_of_a_variable_is_told_by_the_name_of_the_variable() {
 }
 
 #[test]
+fn a_word_that_is_no_text_is_named_with_its_bytes() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let user = User::new();
+    let bytes = OsStr::from_bytes(b"\xc3\xbcber\xff\n");
+    let rule = " is not UTF-8: only a command and names of files may be other bytes\n";
+    // A shell hands on what a test cannot write as text.
+    let script = r#"exec "$0" run --local --config "$WORD" "$WORD" -- true"#;
+    let words = ["-c", script, env!("CARGO_BIN_EXE_leasehold")];
+    let seen = user.run_in("sh", &words, &[]).env("WORD", bytes).end();
+    let says = format!("leasehold: the argument \"über\\xff\\n\"{rule}");
+    seen.assert_says(2, &[&says]);
+    let seen = user
+        .run(&["doctor"])
+        .env("LEASEHOLD_NAMESPACE", bytes)
+        .end();
+    let says = format!("leasehold: \"über\\xff\\n\" in LEASEHOLD_NAMESPACE{rule}");
+    seen.assert_says(2, &[&says]);
+}
+
+#[test]
+fn of_a_long_name_the_beginning_is_repeated_and_its_length() {
+    let name = "x".repeat(1100);
+    let says = format!(
+        "invalid value '{}… (1100 letters)' for '<RESOURCE>': the resource's name has 1100 bytes, at most 1024 are \
+         allowed",
+        "x".repeat(60)
+    );
+    refused(&["status", &name], &says);
+}
+
+#[test]
 fn an_empty_resource_is_refused() {
     refused(
         &["run", "", "--", "true"],
