@@ -2,6 +2,8 @@
 
 use crate::{exit_code, failure::Failure};
 use leasehold::{Eviction, InspectError, Inspection, LockManager, Plain, clock::Clock};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// The manager of one verb.
 #[derive(Clone, Debug)]
@@ -35,6 +37,20 @@ impl Manager {
         }
     }
 
+    /// What the nodes have under each of these names, all at once; nothing of those that a node keeps waiting for.
+    pub(crate) async fn look_at_all(&self, names: impl Iterator<Item = &str>) -> Vec<Inspection> {
+        let looks = names.map(|name| {
+            let (manager, name) = (self.clone(), name.to_owned());
+            let look = async move { manager.inspect(&name).await.ok() };
+            tokio::spawn(timeout(LOOK, look))
+        });
+        let mut seen = Vec::new();
+        for look in looks.collect::<Vec<_>>() {
+            seen.extend(look.await.ok().and_then(Result::ok).flatten());
+        }
+        seen
+    }
+
     pub(crate) async fn evict(&self, before: Inspection) -> Eviction {
         match self {
             Self::Fenced(manager) => manager.evict(before).await,
@@ -49,3 +65,6 @@ impl Manager {
         }
     }
 }
+
+/// How long somebody who failed waits to be told more of it: a node that hangs must not cost much.
+const LOOK: Duration = Duration::from_millis(200);

@@ -7,18 +7,29 @@ use crate::{
     failure::Failure,
     hint,
     lock::{one_name, one_name_of_permits},
+    manager::Manager,
     nodes::{Nodes, misused},
     told_lease::{ToldLease, ToldToken, wall_time},
     waiting,
 };
-use leasehold::{DetachedLease, ExtendError, LockManager};
+use leasehold::{DetachedLease, ExtendError, Inspection, LockManager};
 
 /// Extends a lock, prints it, and tells the code to exit with.
 pub(crate) fn run(arguments: &ExtendArguments) -> Result<u8, Failure> {
     let held = &arguments.held;
     let (nodes, manager, lease) = lease(held)?;
-    let extension = waiting::for_it(lease.extend(arguments.ttl))?;
-    let left = extension.map_err(|error| failure(&error, &nodes))?;
+    let extension = waiting::for_it(async {
+        let error = match lease.extend(arguments.ttl).await {
+            Ok(left) => return Ok(left),
+            Err(error) => error,
+        };
+        let names = match error.is_lost() {
+            true => kept(&manager, held).await,
+            false => None,
+        };
+        Err((error, names))
+    })?;
+    let left = extension.map_err(|(error, names)| failure(&error, names.as_deref(), &nodes))?;
     let clock = manager.clock();
     let told = ToldLease {
         resource: lease.resource().clone(),
@@ -54,13 +65,33 @@ pub(super) fn lease(held: &HeldArguments) -> Result<(Nodes, LockManager, Detache
     Ok((nodes, manager, lease))
 }
 
+/// Which of several names this owner has; none if one name alone was given, or a node did not tell of all in time.
+pub(super) async fn kept(manager: &LockManager, held: &HeldArguments) -> Option<Vec<String>> {
+    let resource = held.resource();
+    if !resource.is_several() {
+        return None;
+    }
+    let manager = Manager::Fenced(manager.clone());
+    let seen = manager.look_at_all(resource.names()).await;
+    if seen.len() < resource.names().count() {
+        return None;
+    }
+    let is_its = |seen: &&Inspection| seen.holder() == Some(&held.owner);
+    let names = seen.iter().filter(is_its);
+    Some(
+        names
+            .map(|seen| seen.resource().quoted().to_string())
+            .collect(),
+    )
+}
+
 fn no_share() -> Failure {
     let text = "this owner has a permit, and shares nothing";
     let hint = "leave --shared out: the owner tells which permit it is".to_owned();
     Failure::new(exit_code::USAGE, text).hint(hint)
 }
 
-fn failure(error: &ExtendError, nodes: &Nodes) -> Failure {
+fn failure(error: &ExtendError, kept: Option<&[String]>, nodes: &Nodes) -> Failure {
     let code = match error {
         error if error.is_lost() => exit_code::LEASE_LOST,
         ExtendError::Timing { .. } => exit_code::USAGE,
@@ -71,5 +102,10 @@ fn failure(error: &ExtendError, nodes: &Nodes) -> Failure {
         ExtendError::Unreachable { faults, .. } => hint::by_fault(faults, nodes),
         _ => None,
     };
-    Failure::new(code, format!("cannot {error}")).hint(hint)
+    let kept = match kept {
+        None => String::new(),
+        Some([]) => "; its owner has none of these names".to_owned(),
+        Some(names) => format!("; of these names its owner has {}", names.join(", ")),
+    };
+    Failure::new(code, format!("cannot {error}{kept}")).hint(hint)
 }

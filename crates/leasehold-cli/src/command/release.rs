@@ -1,6 +1,6 @@
 //! `leasehold release`: the end of a lock that no process keeps.
 
-use super::extend::lease;
+use super::extend::{kept, lease};
 use crate::{
     args::hold::ReleaseArguments, exit_code, failure::Failure, hint, output, told_lease::json_text,
     waiting,
@@ -11,11 +11,13 @@ use leasehold::{Holder, ReleaseOutcome};
 pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
     let held = &arguments.held;
     let (nodes, manager, lease) = lease(held)?;
-    let outcome = waiting::for_it(async {
+    let (kept, outcome) = waiting::for_it(async {
+        // Afterwards nobody knows any more of which names it was.
+        let kept = kept(&manager, held).await.unwrap_or_default();
         let outcome = lease.release().await;
         // Nodes that are slower than a quorum get their release as well.
         manager.shutdown().await;
-        outcome
+        (kept, outcome)
     })?;
     let (code, word) = match &outcome {
         ReleaseOutcome::Released => (exit_code::SUCCESS, "released"),
@@ -40,9 +42,15 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Result<u8, Failure> {
         ReleaseOutcome::Unknown { faults } => hint::by_fault(faults, &nodes),
         _ => None,
     };
+    let names = held.resource().names().map(|name| format!("{name:?}"));
+    let missing: Vec<_> = names.filter(|name| !kept.contains(name)).collect();
     let why = match &outcome {
         ReleaseOutcome::TakenByAnother { holder } => {
             format!("it is held by {}", Holder::of(holder))
+        }
+        ReleaseOutcome::AlreadyExpired if !kept.is_empty() && !missing.is_empty() => {
+            let (missing, kept) = (missing.join(", "), kept.join(", "));
+            format!("this owner did not have {missing} any more; it had {kept}, which was released")
         }
         ReleaseOutcome::AlreadyExpired => {
             "no lock of this owner is there: it has ended, or was released".to_owned()

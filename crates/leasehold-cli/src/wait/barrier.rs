@@ -4,7 +4,6 @@ use super::{Wait, in_line::read_for};
 use crate::{duration::Shown, lock_view::of_so_many, manager::Manager, readers::Readers};
 use leasehold::{AcquireError, Holder, Inspection, Owner, TakenPermits};
 use std::{fmt, time::Duration};
-use tokio::time::timeout;
 
 /// What stands in the way.
 #[derive(Debug)]
@@ -115,18 +114,10 @@ impl Wait<'_> {
         }
     }
 
-    /// What the nodes have under each name, all at once; nothing of those that a node keeps waiting for.
+    /// What the nodes have under each name.
     async fn look_at_all(&self) -> Vec<Inspection> {
-        let looks = self.lock.resource().names().map(|name| {
-            let (manager, name) = (self.manager.clone(), name.to_owned());
-            let look = async move { manager.inspect(&name).await.ok() };
-            tokio::spawn(timeout(LOOK, look))
-        });
-        let mut seen = Vec::new();
-        for look in looks.collect::<Vec<_>>() {
-            seen.extend(look.await.ok().and_then(Result::ok).flatten());
-        }
-        seen
+        let names = self.lock.resource().names();
+        self.manager.look_at_all(names).await
     }
 
     /// The processes that read this name, in a store on this machine.
@@ -200,6 +191,3 @@ pub(super) fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> St
         }
     }
 }
-
-/// How long somebody who was refused waits to be told more of it: a node that hangs must not cost much.
-const LOOK: Duration = Duration::from_millis(200);

@@ -213,7 +213,7 @@ fn a_program_is_told_several_names_as_one_text() {
 }
 
 #[test]
-fn a_lock_without_one_of_its_names_is_neither_extended_nor_released_as_a_whole() {
+fn a_lock_without_one_of_its_names_is_not_extended_or_released_as_a_whole_and_the_name_is_told() {
     let site = Place::on_servers(3);
     let seen = site.end(&["acquire", "a", "b"]);
     let owner = value(&seen, "LEASEHOLD_OWNER");
@@ -222,15 +222,28 @@ fn a_lock_without_one_of_its_names_is_neither_extended_nor_released_as_a_whole()
     let extend = site.end(&["extend", "--owner", owner, "a", "b"]);
     extend.assert_says(
         123,
-        &["cannot extend the lock \"a\", \"b\": ", "no longer have it"],
+        &[
+            "cannot extend the lock \"a\", \"b\": ",
+            "no longer have it",
+            "; of these names its owner has \"a\"\n",
+        ],
     );
     assert!(site.gets(&["b"]), "it was taken back");
     let release = site.end(&["release", "--owner", owner, "b", "a"]);
     release.assert_says(
         123,
-        &["cannot release \"a\", \"b\": no lock of this owner is there"],
+        &[
+            "cannot release \"a\", \"b\": this owner did not have \"b\" any more; it had \"a\", which was released\n",
+        ],
     );
     assert!(site.gets(&["a", "b"]), "a rest is left");
+    let extend = site.end(&["extend", "--owner", owner, "a", "b"]);
+    extend.assert_says(123, &["; its owner has none of these names\n"]);
+    let release = site.end(&["release", "--owner", owner, "b", "a"]);
+    release.assert_says(
+        123,
+        &["cannot release \"a\", \"b\": no lock of this owner is there"],
+    );
 }
 
 #[test]
