@@ -104,7 +104,7 @@ Examples:
   With five servers to try it out:
     export LEASEHOLD_NODES=\"$(leasehold servers start -n 5)\"
     leasehold run demo -- echo hi
-    leasehold servers stop
+    leasehold servers stop; unset LEASEHOLD_NODES
 
 The command has these variables, beside its usual environment:
   LEASEHOLD_RESOURCE       the name of the lock; several one a line

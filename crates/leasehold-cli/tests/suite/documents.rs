@@ -37,6 +37,23 @@ fn every_shell_command_of_the_pages_does_what_they_say() {
     assert!(run >= 15, "only {run} lines were found");
 }
 
+#[test]
+fn what_follows_in_the_same_shell_does_not_find_servers_that_were_stopped() {
+    let stops = |(_, block): &(&str, &str)| block.contains("servers stop");
+    let all = PAGES.iter().flat_map(|(page, text)| {
+        let blocks = blocks(text).into_iter();
+        blocks.map(|block| (*page, block))
+    });
+    let all: Vec<_> = all.filter(stops).collect();
+    assert_eq!(all.len(), 2, "{all:?}");
+    for (page, block) in all {
+        assert!(
+            block.ends_with("; unset LEASEHOLD_NODES"),
+            "{page}:\n{block}"
+        );
+    }
+}
+
 /// What stands between fences of `sh`.
 fn blocks(text: &str) -> Vec<&str> {
     let rest = text.split("\n```sh\n").skip(1);
