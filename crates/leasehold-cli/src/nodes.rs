@@ -1,8 +1,8 @@
 //! Where the lock lives: on servers, or on this machine alone.
 
 use crate::{
-    agreement::Agreement, departure, exit_code, failure::Failure, folder, manager::Manager,
-    node_list::NodeList, output,
+    agreement::Agreement, departure, duration::Shown, exit_code, failure::Failure, folder,
+    manager::Manager, node_list::NodeList, output,
 };
 use leasehold::{
     ConfigError, Inspection, Key, LockManager, ManagerBuilder, NodeKey, operate::Operator,
@@ -177,10 +177,26 @@ pub(crate) fn misused(error: &ConfigError) -> Failure {
         ConfigError::Thread(_) => exit_code::FAILED,
         _ => exit_code::USAGE,
     };
-    let failure = Failure::new(code, error.to_string());
+    let failure = Failure::new(code, of_options(error));
     match error {
         ConfigError::FencedCluster { .. } => failure.hint(PLAIN_ALONE.to_owned()),
         _ => failure,
+    }
+}
+
+/// The same in the words of the command line, where the library's are those of its builders.
+fn of_options(error: &ConfigError) -> String {
+    match error {
+        ConfigError::Holds { least, most } => {
+            let (least, most) = (Shown(*least), Shown(*most));
+            format!("a --min-hold of {least} is longer than the --max-hold of {most}")
+        }
+        ConfigError::Forgetful { nodes, forgetful } => format!(
+            "--tolerate-forgetful {forgetful} needs more servers than {nodes}: any two quorums must have more than \
+             {forgetful} in common"
+        ),
+        ConfigError::UnfairTogether => error.to_string().replace("`fair`", "--fair"),
+        error => error.to_string(),
     }
 }
 

@@ -45,6 +45,17 @@ fn times_that_do_not_fit_together_are_refused() {
             &["--max-hold", "1s", "--grace", "1s"],
             "a --grace of 1 s does not fit",
         ),
+        run(
+            &[
+                "--nodes",
+                "127.0.0.1:1",
+                "--min-hold",
+                "20s",
+                "--max-hold",
+                "5s",
+            ],
+            "a --min-hold of 20 s is longer than the --max-hold of 5 s",
+        ),
         run(&["--nodes", "127.0.0.1:1", "--ttl", "1000h"], "TTL"),
         run(
             &[
@@ -160,7 +171,7 @@ fn names_that_cannot_be_locked_are_refused() {
         Bad::new(&["acquire", "a", "b\r"], 2, r"the control character '\r'"),
         run(
             &["--fair", "other"],
-            "nobody queues for several names that are locked together: leave `fair` out",
+            "nobody queues for several names that are locked together: leave --fair out",
         ),
         Bad::new(
             &["run", "--", "true"],
@@ -196,7 +207,10 @@ fn addresses_that_are_none_are_refused() {
             &["--nodes", "redis://:p@a,b"],
             "cannot tell where an address ends",
         ),
-        run(&["--nodes", "redis://a", "--tolerate-forgetful", "9"], "9"),
+        run(
+            &["--nodes", "redis://a", "--tolerate-forgetful", "9"],
+            "--tolerate-forgetful 9 needs more servers than 1: ",
+        ),
         run(&["--nodes", "redis://a,redis://a"], "twice"),
     ];
     cases.iter().for_each(Bad::check);
