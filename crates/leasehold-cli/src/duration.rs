@@ -1,8 +1,23 @@
 //! Lengths of time, as people write and read them.
 
+use leasehold::config::parse_duration;
 use std::{fmt, time::Duration};
 
-pub(crate) use leasehold::config::parse_duration as parse;
+/// Reads `10s`, `500ms`, `1m30s`, `2h` or `1d`.
+///
+/// # Errors
+/// Why it is none, as a fragment, and the way out.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let read = parse_duration(text);
+    if read.is_ok() || !text.contains(char::is_whitespace) {
+        return read;
+    }
+    let joined: String = text.split_whitespace().collect();
+    match parse_duration(&joined) {
+        Ok(_) => Err(format!("no spaces: say {joined}")),
+        Err(_) => read,
+    }
+}
 
 /// Shows a duration: `17 µs`, `250 ms`, `1 s`, `1.2 s`, `3 min 20 s`, `2 h 1 min`. Rounded down.
 ///

@@ -114,6 +114,18 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn span(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        span if span < SHORTEST_SPAN => Err(format!(
+            "shorter than {}: too few locks would be measured",
+            Shown(SHORTEST_SPAN)
+        )),
+        span => Ok(span),
+    }
+}
+
+const SHORTEST_SPAN: Duration = Duration::from_millis(200);
+
 /// How often a picture is drawn at most.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
 

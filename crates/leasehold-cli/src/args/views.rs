@@ -146,7 +146,7 @@ pub(crate) struct DoctorArguments {
 #[command(after_long_help = BENCH_HELP, mut_arg("nodes", no_clusters))]
 pub(crate) struct BenchArguments {
     /// How long to measure
-    #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = values::interval)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "3s", value_parser = values::span)]
     pub(crate) span: Duration,
 
     /// Print one JSON object
