@@ -77,7 +77,7 @@ pub(crate) struct WaitArguments {
     pub(crate) resource: String,
 
     /// Wait at most this long, then exit with 124 [default: no limit]
-    #[arg(long, value_name = "DURATION", value_parser = values::limit)]
+    #[arg(short, long, value_name = "DURATION", value_parser = values::limit)]
     pub(crate) wait: Option<Duration>,
 
     /// Wait until one of so many permits can be had, and not until nobody has any

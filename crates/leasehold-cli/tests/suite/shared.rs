@@ -277,7 +277,7 @@ fn those_who_look_are_told_that_it_is_read_and_in_a_file_by_which_processes() {
             assert!(!seen.stdout.contains("the holder's"), "{seen:?}");
             assert!(!seen.stderr.contains("panicked"), "{seen:?}");
         }
-        let waited = place.end(&["wait", "--wait", "1ms", "doc"]);
+        let waited = place.end(&["wait", "-w", "1ms", "doc"]);
         waited.assert_says(124, &[&[" is still held by "][..], named].concat());
         for holder in &mut holders {
             holder.close_stdin();
