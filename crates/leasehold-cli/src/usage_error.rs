@@ -35,6 +35,9 @@ pub(crate) fn tell(mut error: Error, words: &[OsString]) -> Result<(), Failure> 
         let value = ContextValue::String(begin(&in_one_line(value)));
         error.insert(ContextKind::InvalidValue, value);
     }
+    if suggests_dashes(&error) {
+        error.insert(ContextKind::Suggested, ContextValue::None);
+    }
     if let Some(tip) = tip(&error, words) {
         let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
         error.insert(ContextKind::Suggested, tip);
@@ -90,6 +93,13 @@ fn variable(error: &Error, words: &[OsString]) -> Option<String> {
     let value = error.get(ContextKind::InvalidValue)?.to_string();
     let is_its = env::var(variable).is_ok_and(|said| said == value);
     is_its.then(|| variable.display().to_string())
+}
+
+/// Whether clap suggests to put `--` before a word, where the command begins with that.
+fn suggests_dashes(error: &Error) -> bool {
+    let said = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    said(ContextKind::Usage).contains("-- <COMMAND>")
+        && said(ContextKind::Suggested).contains("as a value, use '")
 }
 
 /// What may help with words that stand where none can.

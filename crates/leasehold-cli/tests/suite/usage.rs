@@ -226,6 +226,20 @@ fn a_command_without_its_dashes_is_told_where_they_go() {
 }
 
 #[test]
+fn nobody_is_told_to_put_dashes_before_an_option_where_they_begin_the_command() {
+    let user = User::new();
+    let words = ["run", "--wiat", "3s", "x", "--", "true"];
+    let seen = user.run(&words).end();
+    seen.assert_says(2, &["unexpected argument '--wiat' found", "'--wait'"]);
+    assert!(!seen.stderr.contains("as a value"), "{seen:?}");
+    let seen = user.run(&["run", "--zzz", "x", "--", "true"]).end();
+    seen.assert_says(2, &["unexpected argument '--zzz' found\n\nUsage"]);
+    // Elsewhere a name may begin so.
+    let seen = user.run(&["status", "--zzz"]).end();
+    seen.assert_says(2, &["to pass '--zzz' as a value, use '-- --zzz'"]);
+}
+
+#[test]
 fn a_command_that_takes_one_name_says_which_take_several() {
     let user = User::new();
     let tip = "tip: this takes one name; `run`, `hold` and `acquire` lock several together";
