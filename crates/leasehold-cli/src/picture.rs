@@ -2,6 +2,7 @@
 
 use crate::{
     columns,
+    command::list,
     diagnosis::{
         Diagnosis, Patient,
         facts::{ClockFacts, FileFacts, NodeFacts, NodeState, VoteFacts},
@@ -21,6 +22,8 @@ pub(crate) struct Picture {
     /// Time since 1970.
     pub(crate) now: Duration,
     pub(crate) patient: Patient,
+    /// How the names begin that were asked for.
+    pub(crate) prefix: String,
     pub(crate) locks: Vec<LockView>,
     /// Whose clocks were set since the first picture, a line each.
     pub(crate) steps: Vec<String>,
@@ -99,7 +102,7 @@ impl Picture {
         } else if self.knows_locks() && !self.has_more {
             // "nothing is locked" would mislead where no lock can be acquired.
             lines.push(match self.patient.judgement() {
-                Judgement::Now { .. } => "nothing is locked".to_owned(),
+                Judgement::Now { .. } => list::nothing(&self.prefix),
                 _ => "no lock was found".to_owned(),
             });
         }

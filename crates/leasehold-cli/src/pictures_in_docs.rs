@@ -181,6 +181,7 @@ fn the_page_shows_what_doctor_prints() {
 #[test]
 fn the_page_shows_what_watch_draws() {
     let picture = Picture {
+        prefix: String::new(),
         now: NOW,
         patient: patient(),
         locks: vec![held(), left_over()],

@@ -97,18 +97,23 @@ fn tell_none(nodes: &Nodes, arguments: &ListArguments, has_more: bool) -> Result
     }
     if !arguments.json {
         let prefix = &arguments.prefix;
-        match (has_more, prefix.as_str()) {
-            (true, _) => output::talk("no lock is among the keys that were read"),
-            (false, "") => output::talk("nothing is locked"),
-            (false, _) => output::talk(format_args!(
-                "nothing whose name begins with {prefix:?} is locked"
-            )),
-        }
+        output::talk(match has_more {
+            true => "no lock is among the keys that were read".to_owned(),
+            false => nothing(prefix),
+        });
         if prefix.contains(['*', '?']) {
             output::hint("PREFIX is how names begin, and no pattern: leave * and ? out");
         }
     }
     Ok(())
+}
+
+/// Says that there is no lock with such a name.
+pub(crate) fn nothing(prefix: &str) -> String {
+    match prefix {
+        "" => "nothing is locked".to_owned(),
+        _ => format!("nothing whose name begins with {prefix:?} is locked"),
+    }
 }
 
 /// One line for each lock, and one for each leftover.

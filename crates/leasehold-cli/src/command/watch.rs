@@ -70,6 +70,7 @@ async fn picture(
     Ok(Picture {
         now,
         patient,
+        prefix: arguments.prefix.clone(),
         steps: steps.lines(),
         locks: list::views(nodes, &listing, Whose::Ours).await,
         unlisted,

@@ -53,6 +53,9 @@ fn a_prefix_under_which_nothing_is_locked_is_named_and_told_from_a_pattern() {
     let hint = "hint: PREFIX is how names begin, and no pattern: leave * and ? out\n";
     list("orders/*").assert(0, "", &(none("orders/*") + hint));
     assert!(list("orders/").stdout.contains("orders/1"));
+    let picture = place.end(&["watch", "--once", "zzz"]).stdout;
+    let line = "\nnothing whose name begins with \"zzz\" is locked\n";
+    assert!(picture.contains(line), "{picture}");
     holder.close_stdin();
     assert_eq!(holder.end().code, 0);
 }
