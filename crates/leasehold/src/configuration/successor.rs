@@ -45,6 +45,16 @@ impl Configuration {
     }
 }
 
+/// Whether a configuration of so many nodes, with this text, is of others than these. That is not told by one that calls its
+/// nodes together by a name, and of one node the node itself tells.
+pub(crate) fn is_of_others(text: &str, count: usize, nodes: &BTreeSet<String>) -> bool {
+    let names = parts(text).map(|(names, _)| names.split(',').collect::<BTreeSet<_>>());
+    names.is_some_and(|names| {
+        let is_listed = count > 1 && names.len() == count;
+        is_listed && !names.iter().all(|name| nodes.contains(*name))
+    })
+}
+
 /// The names of the nodes, and what is said behind them.
 fn parts(text: &str) -> Option<(&str, &str)> {
     // From the end: only the names are of people's own making.

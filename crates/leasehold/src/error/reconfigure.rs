@@ -23,8 +23,8 @@ pub enum ReconfigureError {
         /// The others, and why not.
         faults: Vec<NodeFault>,
     },
-    /// A node is of a configuration with another number of nodes than were given as the old ones: the list of the
-    /// old nodes is not the one that is in use. Nothing was changed.
+    /// A node is of a configuration with other nodes than were given as the old ones, or with another number of them: the
+    /// list of the old nodes is not the one that is in use. Nothing was changed.
     FormerNodes {
         /// The node.
         node: NodeName,
@@ -101,8 +101,8 @@ impl fmt::Display for ReconfigureError {
                 configuration,
             } => write!(
                 out,
-                "the list of old nodes has {given}, but {node} is used with another number of them; give the list that \
-                 is in use, or run the change again that was made last; nothing was changed: {configuration}"
+                "the list of old nodes has {given}, but {node} is used with another list; give the one that is in \
+                 use, or run the change again that was made last; nothing was changed: {configuration}"
             ),
             Self::Unreadable {
                 node,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     builder::{Operated, Spot},
-    configuration::{Configuration, Noted, RestartGuard},
+    configuration::{Configuration, Noted, RestartGuard, is_of_others},
     error::{NodeFault, NodeList, ReconfigureError},
     link::{
         NodeName,
@@ -80,12 +80,15 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
         configuration: target,
         ..
     } = operated;
-    let sites = look(sites(nodes, former), &target).await;
-    let sites = merge(sites)?;
+    let sites = sites(nodes, former);
+    // Two addresses of a server become one site, with the name that it has on the new list.
+    let listed = sites.iter().filter(|(_, [is_former, _])| *is_former);
+    let listed = listed.map(|(url, _)| url.name().to_string()).collect();
+    let sites = merge(look(sites, &target).await)?;
     let count = |is: fn(&Site) -> bool| sites.iter().filter(|site| is(site)).count();
     let former = count(|site| site.is_former);
     check_reach(&sites, NodeList::New, quorum.needed())?;
-    let (from, noted) = configurations(&sites, &target, former)?;
+    let (from, noted) = configurations(&sites, &target, &listed)?;
     let majority = Quorum::majority(former).map_or(1, Quorum::needed);
     // The smallest quorum of those that may be in use needs the most nodes to be ended.
     let old_quorum = noted.iter().map(|noted| noted.quorum).min();
@@ -210,7 +213,7 @@ fn merge(sites: Vec<Site>) -> Result<Vec<Site>, ReconfigureError> {
 fn configurations(
     sites: &[Site],
     target: &Configuration,
-    former: usize,
+    listed: &BTreeSet<String>,
 ) -> Result<(BTreeSet<String>, Vec<Noted>), ReconfigureError> {
     let (mut from, mut noted, mut known) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     for site in sites.iter().filter(|site| site.is_former) {
@@ -236,10 +239,11 @@ fn configurations(
                 configuration,
             });
         };
-        if read.count != former {
+        // Argument S9: of another list there may be a quorum left that is not visited here.
+        if read.count != listed.len() || is_of_others(&text, read.count, listed) {
             return Err(ReconfigureError::FormerNodes {
                 node,
-                given: former,
+                given: listed.len(),
                 configuration,
             });
         }
