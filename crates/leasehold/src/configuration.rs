@@ -12,7 +12,7 @@ mod successor;
 pub use key_format::{KeyFormat, KeyFormatError};
 pub use reserved_for::ReservedFor;
 #[cfg(feature = "redis")]
-pub(crate) use successor::{Successor, is_of_others};
+pub(crate) use successor::{Successor, bare, is_of_others};
 
 use leasehold_core::{Drift, Quorum, Ttl, discovery, fence::COUNTERS};
 use std::time::Duration;

@@ -55,7 +55,7 @@ impl fmt::Display for NodeHealth {
 pub enum NodeConnection {
     /// Not known yet.
     Connecting,
-    /// It can.
+    /// It can: its connection is open. One that hangs stays so until the connection fails.
     Up,
     /// It cannot, for this reason.
     Down(String),

@@ -119,8 +119,8 @@ impl<M: Mode> Mutex<M> {
         }
     }
 
-    /// Waits until the lock is won, and gives up after about five seconds: when the tries of its options are used up. Say
-    /// with [`acquire_within`](Self::acquire_within) for how long to wait, or
+    /// Waits until the lock is won, and gives up after about five seconds, or twenty where too many nodes hang: when the
+    /// tries of its options are used up. Say with [`acquire_within`](Self::acquire_within) for how long to wait, or
     /// [`tries_unlimited`](LockOptions::tries_unlimited) to wait for ever.
     ///
     /// It does not poll: the nodes tell when the lock may

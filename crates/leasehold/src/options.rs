@@ -149,7 +149,7 @@ impl LockOptions {
     ///
     /// A try is an attempt, and the [`pause`](Self::pause) after it. A caller who is told that the lock may be free
     /// asks at once, which is no try; and one who would be told is not tried for. So the tries and pauses say how long
-    /// to wait, about 5 seconds unless configured, and not how many requests are sent.
+    /// to wait, about 5 seconds unless configured (20 where too many nodes hang), and not how many requests are sent.
     pub fn tries(self, tries: u32) -> Self {
         Self {
             tries: Some(tries),

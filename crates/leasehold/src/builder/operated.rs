@@ -2,7 +2,7 @@
 
 use super::ManagerBuilder;
 use crate::{
-    configuration::Configuration,
+    configuration::{Configuration, Successor},
     error::ConfigError,
     link::{NodeName, redis::RedisUrl},
     mode::{Fenced, Plain},
@@ -27,11 +27,17 @@ impl Operated {
         &self,
         texts: impl Iterator<Item = &'a str>,
     ) -> Option<(usize, Self)> {
-        let texts: Vec<_> = texts.collect();
+        let told = texts.filter_map(|text| self.configuration.successor(text));
+        let told: Vec<_> = told.collect();
         // As a manager learns it: no quorum of the former list is left.
         let blocking = self.nodes.len() - self.quorum.needed() + 1;
-        let is_told = |text: &&&str| texts.iter().filter(|other| other == text).count() >= blocking;
-        let successor = self.configuration.successor(texts.iter().find(is_told)?)?;
+        let is_told = |successor: &&Successor| {
+            let same = told
+                .iter()
+                .filter(|other| other.configuration == successor.configuration);
+            successor.is_confirmed && same.count() >= blocking
+        };
+        let successor = told.iter().find(is_told)?.clone();
         let mut is_former = self
             .nodes
             .iter()

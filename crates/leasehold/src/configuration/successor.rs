@@ -11,11 +11,23 @@ pub(crate) struct Successor {
     /// The name of the node that came.
     pub(crate) new: String,
     pub(crate) configuration: Configuration,
+    /// Whether the node was told so by somebody who has replaced a node of this configuration. Otherwise one of the two lists may
+    /// be a mistake, and nobody goes where a mistake leads.
+    pub(crate) is_confirmed: bool,
 }
 
 impl Configuration {
+    /// What stands on a node that goes over to this configuration from the one with that fingerprint, since a node was replaced.
+    pub(crate) fn text_after(&self, former: &str) -> String {
+        match former {
+            "" => self.text.clone(),
+            former => format!("{}{AFTER}{former}", self.text),
+        }
+    }
+
     /// What stands on a node as `text`, if it is this configuration with one node replaced by another.
     pub(crate) fn successor(&self, text: &str) -> Option<Successor> {
+        let (text, after) = split(text);
         let (ours, rest) = parts(&self.text)?;
         let (theirs, their_rest) = parts(text)?;
         if rest != their_rest {
@@ -41,9 +53,26 @@ impl Configuration {
                 text: text.to_owned(),
                 ..self.clone()
             },
+            is_confirmed: after == Some(&*self.fingerprint()),
         })
     }
 }
+
+/// A text as a client of its configuration has it, without what it follows.
+pub(crate) fn bare(text: &str) -> &str {
+    split(text).0
+}
+
+/// A text, and the fingerprint of what it follows if that is told. Behind the names no space is of people's own making.
+fn split(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once(AFTER) {
+        Some((text, former)) if !former.contains(' ') => (text, Some(former)),
+        _ => (text, None),
+    }
+}
+
+/// What stands before the fingerprint of the configuration that was left.
+const AFTER: &str = " after=";
 
 /// Whether a configuration of so many nodes, with this text, is of others than these. That is not told by one that calls its
 /// nodes together by a name, and of one node the node itself tells.
@@ -84,6 +113,26 @@ mod tests {
         assert_eq!(successor.configuration, theirs);
         let back = theirs.successor(ours.text()).expect("and back");
         assert_eq!(back.configuration, ours);
+    }
+
+    #[test]
+    fn a_successor_is_confirmed_by_what_it_says_that_it_follows() {
+        let (ours, theirs) = (of("a:1,b:1,c:1", 30), of("a:1,b:1,d:1", 30));
+        let another = of("a:1,b:1,e:1", 30).fingerprint();
+        for (former, is_confirmed) in [
+            ("", false),
+            (&*another, false),
+            (&*ours.fingerprint(), true),
+        ] {
+            let text = theirs.text_after(former);
+            assert_eq!(bare(&text), theirs.text());
+            let successor = ours.successor(&text).expect("one was replaced");
+            assert_eq!(successor.configuration, theirs, "{text}");
+            assert_eq!(successor.is_confirmed, is_confirmed, "{text}");
+        }
+        // A name that people have chosen is no word of ours.
+        let named = of("a after=b:1,c:1,d:1", 30);
+        assert_eq!(bare(named.text()), named.text());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     builder::{Operated, Spot},
-    configuration::{Configuration, Noted, RestartGuard, is_of_others},
+    configuration::{Configuration, Noted, RestartGuard, bare, is_of_others},
     error::{NodeFault, NodeList, ReconfigureError},
     link::{
         NodeName,
@@ -239,6 +239,7 @@ fn configurations(
                 configuration,
             });
         };
+        let text = bare(&text).to_owned();
         // Argument S9: of another list there may be a quorum left that is not visited here.
         if read.count != listed.len() || is_of_others(&text, read.count, listed) {
             return Err(ReconfigureError::FormerNodes {

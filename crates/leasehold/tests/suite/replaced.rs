@@ -172,18 +172,26 @@ fn a_list_that_differs_in_two_nodes_or_in_more_than_nodes_is_not_followed() {
     let lists = Lists::of(3);
     let done = lists.replace();
     assert!(done.is_complete(), "{done:?}");
-    let strangers = [
-        &lists.new[..1],
-        &[
-            "redis://127.0.0.1:1".to_owned(),
-            "redis://127.0.0.1:2".to_owned(),
-        ],
+    let nobody = [
+        "redis://127.0.0.1:1".to_owned(),
+        "redis://127.0.0.1:2".to_owned(),
     ];
+    let strangers = [&lists.new[..1], &nobody].concat();
+    // Nor is one that follows no list of ours, as where an address is mistaken.
+    let mistaken = [&lists.new[..2], &nobody[..1]].concat();
     let another = builder(&lists.old).max_ttl(3000 * MS);
-    for builder in [builder(&strangers.concat()), another] {
+    for (builder, disagrees) in [
+        (builder(&strangers), false),
+        (builder(&mistaken), true),
+        (another, true),
+    ] {
         let operator = builder.operator().expect("good addresses");
         let told = block_on(operator.examine_votes()).expect("there is a thread");
         assert!(told.iter().all(|told| told.former.is_none()), "{told:?}");
+        let manager = builder.build().expect("good addresses");
+        let refused = take(&manager, "r").expect_err("two of its nodes do not vote");
+        let is_told = matches!(refused, AcquireError::Disagreement { .. });
+        assert_eq!(is_told, disagrees, "{refused}");
     }
 }
 

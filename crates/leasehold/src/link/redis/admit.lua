@@ -18,7 +18,8 @@ if ARGV[3] == 'off' then
   left = 0
 end
 -- Nor is there anything that it may have evicted until now. In one command: a user who may not do all of it does nothing.
-local fields = {'id', current, 'until', '0', 'why', why or 'empty', 'cfg', ARGV[1], 'about', ARGV[2],
+local fields = {'id', current, 'until', '0', 'why', why or 'empty', 'cfg', ARGV[1],
+  'about', kept[4] and kept[5] or ARGV[2],
   'evicted', string.match(info, 'evicted_keys:(%d+)') or ''}
 -- Who is told of the same failover need not wait either.
 if ARGV[4] then

@@ -29,8 +29,8 @@ pub(crate) struct Succession<S> {
 }
 
 enum Hearsay<S> {
-    /// What each node has said.
-    Open(HashMap<NodeName, String>),
+    /// What each node has said, and whether it was told so by who has replaced a node.
+    Open(HashMap<NodeName, (String, bool)>),
     /// The link to the node that left comes first.
     Decided(Box<Successor>),
     /// The others follow.
@@ -69,13 +69,17 @@ impl<S: Clone> Succession<S> {
             Hearsay::Decided(_) | Hearsay::Done(_) => return true,
             Hearsay::Refused => return false,
         };
-        told.insert(node.clone(), text.to_owned());
+        let text = successor.configuration.text();
+        told.insert(node.clone(), (text.to_owned(), successor.is_confirmed));
+        let same = || told.values().filter(|(said, _)| said == text);
+        // A node that has forgotten it has the list from the first client that came, and nobody's word that one follows ours.
+        let is_confirmed = same().any(|(_, is_confirmed)| *is_confirmed);
         // Argument S9: from here on no quorum of the former list is left, so nothing is lost with it.
-        if told.values().filter(|said| *said == text).count() >= self.blocking {
+        if is_confirmed && same().count() >= self.blocking {
             *hearsay = Hearsay::Decided(Box::new(successor));
             self.is_decided.store(true, Ordering::Release);
         }
-        true
+        is_confirmed
     }
 
     /// Whether the links have something to do.
@@ -144,6 +148,11 @@ mod tests {
         NodeName::new(name)
     }
 
+    /// What stands on a node that goes over from the old list to the new one.
+    fn after(old: &Configuration, new: &Configuration) -> String {
+        new.text_after(&old.fingerprint())
+    }
+
     fn speak(_: &Configuration, _: Arc<Succession<()>>) {}
 
     fn url(name: &str) -> RedisUrl {
@@ -156,24 +165,39 @@ mod tests {
     #[test]
     fn a_list_is_left_when_it_has_no_quorum_any_more() {
         let (old, new) = (of("a:1,b:1,c:1"), of("a:1,b:1,d:1"));
-        let succession = Succession::<()>::new(&old, 2);
-        assert!(succession.told(&node("a:1"), new.text()));
-        assert!(
-            succession.told(&node("a:1"), new.text()),
-            "a node counts once"
-        );
+        let (succession, new) = (Succession::<()>::new(&old, 2), after(&old, &new));
+        assert!(succession.told(&node("a:1"), &new));
+        assert!(succession.told(&node("a:1"), &new), "a node counts once");
         assert!(!succession.is_decided());
-        assert!(!succession.told(&node("b:1"), of("a:1,d:1,e:1").text()));
+        let others = after(&old, &of("a:1,d:1,e:1"));
+        assert!(!succession.told(&node("b:1"), &others));
         assert!(!succession.is_decided(), "two nodes were replaced at once");
-        assert!(succession.told(&node("b:1"), new.text()));
+        assert!(succession.told(&node("b:1"), &new));
+        assert!(succession.is_decided());
+    }
+
+    /// A mistaken address would get the login of the one whose place it takes.
+    #[test]
+    fn a_list_that_nobody_says_follows_ours_may_be_a_mistake_and_is_not_followed() {
+        let (old, new) = (of("a:1,b:1,c:1"), of("a:1,b:1,d:1"));
+        let elsewhere = after(&of("a:1,b:1,e:1"), &new);
+        let succession = Succession::<()>::new(&old, 2);
+        for (name, text) in [("a:1", new.text()), ("b:1", &elsewhere)] {
+            assert!(!succession.told(&node(name), text), "{text}");
+        }
+        assert!(!succession.is_decided());
+        // One that has been told so is enough: another may have forgotten it.
+        assert!(succession.told(&node("b:1"), &after(&old, &new)));
         assert!(succession.is_decided());
     }
 
     #[test]
     fn nodes_that_tell_of_two_lists_tell_of_none() {
-        let succession = Succession::<()>::new(&of("a:1,b:1,c:1"), 2);
-        assert!(succession.told(&node("a:1"), of("a:1,b:1,d:1").text()));
-        assert!(succession.told(&node("b:1"), of("a:1,b:1,e:1").text()));
+        let old = of("a:1,b:1,c:1");
+        let succession = Succession::<()>::new(&old, 2);
+        for (name, new) in [("a:1", "a:1,b:1,d:1"), ("b:1", "a:1,b:1,e:1")] {
+            assert!(succession.told(&node(name), &after(&old, &of(new))));
+        }
         assert!(!succession.is_decided());
     }
 
@@ -183,7 +207,7 @@ mod tests {
         let (old, new) = (of("a:1,b:1,c:1"), of("a:1,b:1,d:1"));
         let succession = Succession::<()>::new(&old, 2);
         for name in ["a:1", "b:1"] {
-            succession.told(&node(name), new.text());
+            succession.told(&node(name), &after(&old, &new));
         }
         assert!(succession.step(&url("a:1"), speak).is_none());
         let Some(Change::GoTo(to, _)) = succession.step(&url("c:1"), speak) else {
@@ -198,17 +222,15 @@ mod tests {
 
     #[test]
     fn a_node_without_an_address_is_not_followed() {
-        let succession = Succession::<()>::new(&of("/run/c.sock,a:1,b:1"), 2);
-        let new = of("a:1,b:1,d:1");
+        let old = of("/run/c.sock,a:1,b:1");
+        let new = after(&old, &of("a:1,b:1,d:1"));
+        let succession = Succession::<()>::new(&old, 2);
         for name in ["a:1", "b:1"] {
-            assert!(succession.told(&node(name), new.text()));
+            assert!(succession.told(&node(name), &new));
         }
         let url: RedisUrl = "unix:///run/c.sock".parse().expect("an address");
         assert!(succession.step(&url, speak).is_none());
         assert!(!succession.is_decided(), "nobody waits for it");
-        assert!(
-            !succession.told(&node("a:1"), new.text()),
-            "people are told"
-        );
+        assert!(!succession.told(&node("a:1"), &new), "people are told");
     }
 }

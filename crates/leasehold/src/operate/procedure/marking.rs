@@ -44,10 +44,9 @@ impl Plan {
                         let before = text_before(&look).unwrap_or_default();
                         let answer = match goes_on {
                             true => {
+                                let text = target.text_after(&seen);
                                 let fingerprint = target.fingerprint();
-                                admin_client
-                                    .succeed(&seen, &fingerprint, target.text())
-                                    .await
+                                admin_client.succeed(&seen, &fingerprint, &text).await
                             }
                             false => admin_client.block(&seen, &mark, &text, &before).await,
                         };
