@@ -7,6 +7,12 @@ do
   if not fence or not is_token(token) then
     return redis.error_reply('NOFENCE the last key must be the fence, the last argument a token')
   end
+  for _, key in ipairs(KEYS) do
+    -- A value that is written over the token would be taken for one.
+    if key == fence then
+      return redis.error_reply('NOFENCE the key of the fence is one of the other keys as well')
+    end
+  end
   local newest = redis.call('GET', fence)
   if newest and not is_token(newest) then
     return redis.error_reply('NOFENCE the key of the fence holds something else than a token')

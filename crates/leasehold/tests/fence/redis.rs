@@ -132,6 +132,7 @@ fn what_is_no_token_is_refused_and_leaves_no_trace() {
         no_fence(&["EVAL", SET_IF_NEWEST, "2", "value", "fence", "v", bad]);
     }
     no_fence(&["EVAL", SET_IF_NEWEST, "0"]);
+    no_fence(&["EVAL", SET_IF_NEWEST, "2", "value", "value", "v", "7"]);
     no_fence(&["EVAL", SET_IF_NEWEST, "2", "value", "fence"]);
     let count = server
         .command(&["EXISTS", "value", "fence"])
