@@ -247,7 +247,8 @@ impl DetachedLease {
                 // Argument S6: the clock is read last, after every wait.
                 let left = valid_until.saturating_since(handle.clock().now());
                 if left.is_zero() {
-                    return Err(ExtendError::Lost { resource });
+                    let cause = None;
+                    return Err(ExtendError::Lost { resource, cause });
                 }
                 Ok(left)
             }

@@ -365,11 +365,21 @@ impl<M: Mode> LeaseGuard<M> {
             None => Err(ExtendError::ShutDown {
                 resource: resource.clone(),
             }),
-            Some(Err(failure)) => Err(ExtendError::from_core(failure, resource, &handle.names())),
+            Some(Err(failure)) => {
+                let error = ExtendError::from_core(failure, resource, &handle.names());
+                Err(match (error, self.state()) {
+                    (ExtendError::Lost { resource, .. }, LeaseState::Lost(lost)) => {
+                        let cause = Some(lost.cause);
+                        ExtendError::Lost { resource, cause }
+                    }
+                    (error, _) => error,
+                })
+            }
             // Argument S6: the confirmation may have come long before this task ran again.
             Some(Ok(_)) if self.is_valid() => Ok(()),
             Some(Ok(_)) => Err(ExtendError::Lost {
                 resource: resource.clone(),
+                cause: None,
             }),
         }
     }

@@ -187,7 +187,9 @@ pub(super) fn held_by(holder: Option<&Owner>, remaining: Option<Duration>) -> St
         (_, None) => by,
         (Some(_), Some(left)) => format!("{by}, whose lease ends in {left} unless extended"),
         (None, Some(left)) => {
-            format!("{by}, by readers or another program, for at most {left} unless extended")
+            format!(
+                "{by}, by readers, permits or another program, for at most {left} unless extended"
+            )
         }
     }
 }

@@ -20,7 +20,7 @@ fn hold(place: &Place) -> Running {
 /// Who has it, as those are told whom a reader keeps out: a file names the processes.
 fn by(place: &Place) -> &'static str {
     match place.servers {
-        Some(_) => "elsewhere, by readers or another program",
+        Some(_) => "elsewhere, by readers, permits or another program",
         None => "by readers (pid ",
     }
 }

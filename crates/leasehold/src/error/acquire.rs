@@ -477,8 +477,7 @@ mod tests {
                 remaining: Some(Duration::from_millis(8_200)),
                 ..facts(nodes, held, 0, None)
             };
-            let text =
-                "held elsewhere, by readers or another program, for at most 8.2 s unless extended";
+            let text = "held elsewhere, by readers, permits or another program, for at most 8.2 s unless extended";
             assert_eq!(told(held), format!("{text}{behind}"));
         }
     }

@@ -58,10 +58,11 @@ impl fmt::Display for AdoptError {
 }
 
 impl Error for AdoptError {
+    /// What is behind the error in it, whose text this one's has.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Config(error) => Some(error),
-            Self::Failed(error) => Some(error),
+            Self::Config(error) => error.source(),
+            Self::Failed(error) => error.source(),
             Self::Malformed | Self::Gone { .. } => None,
         }
     }

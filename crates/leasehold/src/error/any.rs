@@ -123,3 +123,27 @@ impl From<ResourceError> for Error {
         Self::Config(error.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LockManager;
+    use std::error::Error as _;
+
+    /// Tools that print an error and all that is behind it say nothing twice.
+    #[test]
+    fn what_is_behind_an_error_is_not_what_it_says_itself() {
+        let manager = LockManager::builder().memory(1).build().expect("good");
+        let nameless = manager.mutex("").expect_err("no name");
+        let nowhere = LockManager::builder().nodes(["redis://a b"]).build();
+        let nowhere = nowhere.expect_err("no address");
+        for error in [Error::from(nameless), Error::from(nowhere)] {
+            let told = error.to_string();
+            let mut behind = error.source();
+            while let Some(error) = behind {
+                assert!(!told.contains(&error.to_string()), "{told}: {error}");
+                behind = error.source();
+            }
+        }
+    }
+}

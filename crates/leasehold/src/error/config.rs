@@ -359,15 +359,16 @@ fn crossed(
 }
 
 impl Error for ConfigError {
+    /// What is behind the error in it, whose text this one's has.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Node(error) => Some(&**error),
-            Self::Resource(error) => Some(error),
-            Self::KeyFormat(error) => Some(error),
-            Self::Timing(error) => Some(error),
+            Self::Node(error) => error.source(),
+            Self::Resource(error) => error.source(),
+            Self::KeyFormat(error) => error.source(),
+            Self::Timing(error) => error.source(),
             #[cfg(feature = "config")]
-            Self::Settings(error) => Some(error),
-            Self::Thread(error) => Some(&**error),
+            Self::Settings(error) => error.source(),
+            Self::Thread(error) => error.source(),
             _ => None,
         }
     }

@@ -69,10 +69,11 @@ impl fmt::Display for DowngradeError {
 }
 
 impl Error for DowngradeError {
+    /// What is behind the error in it, whose text this one's has.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Lost(lost) => Some(lost),
-            Self::Failed(error) => Some(error),
+            Self::Lost(lost) => lost.source(),
+            Self::Failed(error) => error.source(),
             Self::Gone { .. } => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Why a lease was not extended.
 
-use super::{Faults, Gone, NodeFault, Nodes, Span, name_faults};
+use super::{Faults, Gone, LossCause, NodeFault, Nodes, Span, name_faults};
 use leasehold_core::{ExtendFailure, Owner, Resource, TimingError};
 use std::{error::Error, fmt, time::Duration};
 
@@ -13,6 +13,8 @@ pub enum ExtendError {
     Lost {
         /// What was held.
         resource: Resource,
+        /// What ended it, where that is known.
+        cause: Option<LossCause>,
     },
     /// The holder has released it.
     Released {
@@ -76,7 +78,7 @@ impl ExtendError {
     #[must_use]
     pub const fn resource(&self) -> &Resource {
         match self {
-            Self::Lost { resource }
+            Self::Lost { resource, .. }
             | Self::Released { resource }
             | Self::Gone { resource, .. }
             | Self::Unreachable { resource, .. }
@@ -119,7 +121,10 @@ impl ExtendError {
             ExtendFailure::Released => Self::Released { resource },
             ExtendFailure::Limit => Self::Limit { resource },
             ExtendFailure::Timing(wrong) => Self::Timing { resource, wrong },
-            _ => Self::Lost { resource },
+            _ => Self::Lost {
+                resource,
+                cause: None,
+            },
         }
     }
 }
@@ -135,7 +140,12 @@ impl ExtendError {
     /// The sentence without the name of the lock, for sentences that have named it.
     pub(super) fn write_reason(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Lost { .. } => out.write_str("it was lost before a quorum had confirmed"),
+            Self::Lost {
+                cause: Some(cause), ..
+            } => write!(out, "it is lost: {cause}"),
+            Self::Lost { cause: None, .. } => {
+                out.write_str("it was lost before a quorum had confirmed")
+            }
             Self::Released { .. } => out.write_str("it was released"),
             Self::Gone {
                 refused,
@@ -186,7 +196,7 @@ impl ExtendError {
 impl Error for ExtendError {}
 
 leasehold_core::debug_by_sentence!(ExtendError {
-    Lost { resource },
+    Lost { resource, cause },
     Released { resource },
     Gone { resource, refused, quorum, nodes, holder },
     Unreachable { resource, refused, quorum, nodes, faults },

@@ -24,9 +24,10 @@ impl fmt::Display for InspectError {
 }
 
 impl Error for InspectError {
+    /// What is behind the error in it, whose text this one's has.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Resource(error) => Some(error),
+            Self::Resource(error) => error.source(),
             Self::ShutDown => None,
         }
     }

@@ -134,9 +134,10 @@ impl fmt::Display for ReconfigureError {
 }
 
 impl Error for ReconfigureError {
+    /// What is behind the error in it, whose text this one's has.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Config(error) => Some(error),
+            Self::Config(error) => error.source(),
             _ => None,
         }
     }

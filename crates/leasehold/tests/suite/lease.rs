@@ -175,6 +175,12 @@ fn limits_end_a_lease_and_are_named() {
         block_on(often.lost()).to_string(),
         r#"lost the lock "r": it had been extended 2 times, as often as it may be"#
     );
+    assert_eq!(
+        block_on(often.extend())
+            .expect_err("it is lost")
+            .to_string(),
+        r#"extend the lock "r": it is lost: it had been extended 2 times, as often as it may be"#
+    );
     drop(often);
     let silent = hold(&manager, options.progress_within(10 * MS));
     why(&silent, &|cause| {

@@ -36,7 +36,7 @@ fn many_read_or_one_writes() {
             assert!(refused.is_contention(), "{refused}");
             assert_eq!(refused.holder(), None, "there are four");
             assert!(refused.remaining().is_some());
-            let told = "held elsewhere, by readers or another program, for at most ";
+            let told = "held elsewhere, by readers, permits or another program, for at most ";
             assert!(refused.to_string().contains(told), "{refused}");
         }
         assert!(mutex.try_acquire().is_err(), "it is the same name");

@@ -89,7 +89,7 @@ impl Held {
     }
 
     /// `held by pid 4711 on db1, whose lease ends in 9.2 s unless extended`, or as much of it as is known; `held elsewhere, by
-    /// readers or another program, for at most 9.2 s unless extended`.
+    /// readers, permits or another program, for at most 9.2 s unless extended`.
     fn write_holder(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_done = self.holder.as_ref().and_then(Owner::done_until);
         if let Some(taken) = &self.permits {
@@ -118,7 +118,7 @@ impl Held {
             // Nodes do not tell the owners of those who read.
             (None, Some(left)) => write!(
                 out,
-                ", by readers or another program, for at most {} unless extended",
+                ", by readers, permits or another program, for at most {} unless extended",
                 Span(left)
             ),
         }
