@@ -5,8 +5,10 @@ use leasehold::{
     LeaseGuard, LeaseLost, LeaseState, OnceGuard, PermitGuard, Plain, ReadGuard, WriteGuard,
 };
 use std::{
-    pin::Pin,
+    future::poll_fn,
+    pin::{Pin, pin},
     sync::{Arc, Mutex},
+    task::Poll,
 };
 use tokio::sync::Notify;
 
@@ -77,6 +79,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Somebody has ended using it.
     idle: Notify,
+    /// It was given away.
+    over: Notify,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl Shared {
         Arc::new(Self {
             state: Mutex::new(State::Held(Arc::new(guard))),
             idle: Notify::new(),
+            over: Notify::new(),
         })
     }
 
@@ -121,10 +126,13 @@ impl Shared {
         let lost = self.lost();
         let mut state = lock(&self.state);
         match std::mem::replace(&mut *state, State::Over(lost)) {
-            State::Held(guard) => Some(Taken(Borrowed {
-                guard: Some(guard),
-                shared: Arc::clone(self),
-            })),
+            State::Held(guard) => {
+                self.over.notify_waiters();
+                Some(Taken(Borrowed {
+                    guard: Some(guard),
+                    shared: Arc::clone(self),
+                }))
+            }
             over @ State::Over(_) => {
                 *state = over;
                 None
@@ -149,6 +157,22 @@ pub(crate) struct Borrowed {
 }
 
 impl Borrowed {
+    /// Waits for the next change of the state, or until the guard is given away: nobody has to wait until this is done.
+    pub(crate) async fn changed(self) {
+        let mut over = pin!(self.shared.over.notified());
+        over.as_mut().enable();
+        // It may have been given away before that.
+        if self.shared.borrow().is_none() {
+            return;
+        }
+        let mut changed = pin!(async { each!(self.get(), guard => drop(guard.changed().await)) });
+        poll_fn(|cx| match over.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => changed.as_mut().poll(cx),
+        })
+        .await;
+    }
+
     pub(crate) fn get(&self) -> &Guard {
         self.guard
             .as_ref()

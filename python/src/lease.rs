@@ -240,10 +240,7 @@ impl Lease {
 
     /// Waits for the next change of the state.
     fn changed(&self, py: Python<'_>) -> PyResult<Operation> {
-        let guard = self.used(py)?;
-        let work = async move {
-            each!(guard.get(), guard => { guard.changed().await; });
-        };
+        let work = self.used(py)?.changed();
         Ok(sure(work, |py, ()| Ok(py.None())))
     }
 
