@@ -325,7 +325,37 @@ def loss_at_end(lost: LeaseLost | None, outcome: ReleaseOutcome | None, name: st
     """What a block that ended well must be told."""
     if lost is not None:
         return lost
-    if outcome is not None and outcome.kind == "taken_by_another":
+    causes = {"taken_by_another": "taken_by_another", "already_expired": "gone"}
+    if outcome is not None and outcome.kind in causes:
         text = f'lost the lock "{name}": {outcome.text}'
-        return LeaseLost(text, name=name, cause="taken_by_another", holder=outcome.holder)
+        return LeaseLost(text, name=name, cause=causes[outcome.kind], holder=outcome.holder)
     return None
+
+
+class Entered:
+    """The blocks that were entered and are not left, one for each thread or task.
+
+    The end of a block does not say which one it is. Of two of a thread, as two generators may have them, the wrong lease
+    would be given back, while its block works on.
+    """
+
+    def __init__(self) -> None:
+        self._leases: dict[object, Any] = {}
+
+    def check(self, whose: object) -> None:
+        if whose in self._leases:
+            raise ConfigError(
+                "this lock is held by a block of the same thread or task: "
+                "make a lock for each block, or enter what its acquire() returns"
+            )
+
+    def enter(self, whose: object, lease: Any) -> None:
+        self._leases[whose] = lease
+
+    def leave(self, whose: object) -> Any:
+        if whose not in self._leases and len(self._leases) == 1:
+            # Left by another thread or task than it was entered by, as a generator may be.
+            return self._leases.popitem()[1]
+        if whose not in self._leases:
+            raise ConfigError("no block of this thread or task holds this lock: leave it where it was entered")
+        return self._leases.pop(whose)

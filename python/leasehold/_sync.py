@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from ._base import NOTHING, LeaseBase, LockBase, ManagerBase, loss_at_end
+from ._base import NOTHING, Entered, LeaseBase, LockBase, ManagerBase, loss_at_end
 from ._facts import ElectionState, Eviction, Inspection, ReleaseOutcome
 from ._operator import Operator
 from ._options import DEFAULT, LockOptions, Span, Timeout
@@ -161,14 +161,14 @@ class Leadership(Lease):
 class Lock(LockBase, Generic[L]):
     """A lock. ``with lock as lease:`` waits for it, and gives it back at the end.
 
-    Threads may share one, and each waits for its own lease.
+    Threads may share one, and each waits for its own lease. A thread has one block of it at a time.
     """
 
     _lease: type[Any] = Lease
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
-        self._entered: dict[int, list[L]] = {}
+        self._entered = Entered()
 
     def acquire(self, timeout: Timeout = DEFAULT) -> L:
         """Waits for the lock: for ``timeout`` seconds, or as it was made. 0 tries once, None waits for ever.
@@ -187,19 +187,15 @@ class Lock(LockBase, Generic[L]):
         return self.acquire(0)
 
     def __enter__(self) -> L:
+        self._entered.check(threading.get_ident())
         lease = self.acquire()
-        self._entered.setdefault(threading.get_ident(), []).append(lease)
+        self._entered.enter(threading.get_ident(), lease)
         return lease
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        thread = threading.get_ident()
-        leases = self._entered[thread]
-        lease = leases.pop()
-        if not leases:
-            del self._entered[thread]
-        lease._end(kind is not None)
+        self._entered.leave(threading.get_ident())._end(kind is not None)
 
 
 class WriteLock(Lock[WriteLease]):
@@ -255,6 +251,9 @@ class Election(Lock[Leadership]):
                 with self as leadership:
                     return work(leadership)
             except LeaseLost as loss:
+                if loss.name != ", ".join(self.names):
+                    # That of another lock is the work's own matter.
+                    raise
                 if lost is not None:
                     lost(loss)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from ._aio_bridge import bridge_of, run
 from ._aio_operator import Operator
-from ._base import NOTHING, LeaseBase, LockBase, ManagerBase, loss_at_end
+from ._base import NOTHING, Entered, LeaseBase, LockBase, ManagerBase, loss_at_end
 from ._errors import LeaseLost
 from ._facts import ElectionState, Eviction, Inspection, ReleaseOutcome
 from ._options import DEFAULT, LockOptions, Span, Timeout
@@ -130,6 +130,11 @@ class Lease(LeaseBase):
             return await run(operation)
 
     async def __aenter__(self) -> Self:
+        lost = self.lost
+        if lost is not None:
+            # A body that does not wait would end before it is cancelled, and what comes behind it would be.
+            self._native.drop()
+            raise lost
         self._watch = _Watch(self._native)
         return self
 
@@ -214,14 +219,14 @@ class Leadership(Lease):
 class Lock(LockBase, Generic[L]):
     """A lock. ``async with lock as lease:`` waits for it, and gives it back at the end. ``await lock`` waits as well.
 
-    Tasks may share one, and each waits for its own lease.
+    Tasks may share one, and each waits for its own lease. A task has one block of it at a time.
     """
 
     _lease: type[Any] = Lease
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
-        self._entered: dict[object, list[L]] = {}
+        self._entered = Entered()
 
     async def acquire(self, timeout: Timeout = DEFAULT) -> L:
         """Waits for the lock: for ``timeout`` seconds, or as it was made. 0 tries once, None waits for ever.
@@ -242,20 +247,17 @@ class Lock(LockBase, Generic[L]):
         return self.acquire().__await__()
 
     async def __aenter__(self) -> L:
+        self._entered.check(asyncio.current_task())
         lease = await self.acquire()
         await lease.__aenter__()
-        self._entered.setdefault(asyncio.current_task(), []).append(lease)
+        self._entered.enter(asyncio.current_task(), lease)
         return lease
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        task = asyncio.current_task()
-        leases = self._entered[task]
-        lease = leases.pop()
-        if not leases:
-            del self._entered[task]
-        return await lease.__aexit__(kind, error, trace)
+        lease = self._entered.leave(asyncio.current_task())
+        return cast("bool | None", await lease.__aexit__(kind, error, trace))
 
 
 class WriteLock(Lock[WriteLease]):
@@ -312,6 +314,9 @@ class Election(Lock[Leadership]):
                 async with self as leadership:
                     return await work(leadership)
             except LeaseLost as loss:
+                if loss.name != ", ".join(self.names):
+                    # That of another lock is the work's own matter.
+                    raise
                 if lost is not None:
                     lost(loss)
 

@@ -105,7 +105,7 @@ class FenceTable:
         """
         self._admit.execute(cursor, name, token)
         # MySQL counts what changed, so the count tells nothing there.
-        if self._dialect == "mysql" or cursor.rowcount == 0:
+        if self._dialect == "mysql" or cursor.rowcount < 1:
             _check_newest(token, self._read(cursor, name), name)
 
     def newest(self, cursor: Cursor, name: str) -> int | None:
@@ -145,7 +145,8 @@ class RowFence:
         # Its parameters: the values, the token, the key; for MySQL the token once more.
         order = (*range(1, count + 1), count + 1, count + 2, count + 1)
         _Statement(update, dialect, self._style, order).execute(cursor, *values.values(), token, key)
-        if cursor.rowcount != 0:
+        # Where a module does not tell, it is -1.
+        if cursor.rowcount > 0:
             return
         self._newest.execute(cursor, key)
         row = cursor.fetchone()

@@ -228,6 +228,52 @@ async def test_a_leader_that_loses_campaigns_again() -> None:
     assert len(lost) == 1
 
 
+@in_a_loop
+async def test_the_loss_of_another_lock_ends_the_work_of_a_leader() -> None:
+    manager = LockManager.memory(3, log=False)
+
+    async def work(leadership: Leadership) -> None:
+        async with manager.lock("inner"):
+            await manager.force_release("inner")
+
+    with pytest.raises(leasehold.LeaseLost) as told:
+        await manager.election("e").lead_repeatedly(work)
+    assert told.value.name == "inner"
+
+
+@in_a_loop
+async def test_who_waits_for_a_change_keeps_nobody_from_giving_back() -> None:
+    manager = LockManager.memory(3)
+    lease = await manager.lock("a").acquire()
+    waiter = asyncio.create_task(lease.changed())
+    await asyncio.sleep(0.1)
+    assert (await asyncio.wait_for(lease.release(), 10)).is_released
+    assert await asyncio.wait_for(waiter, 10) == "released"
+
+
+@in_a_loop
+async def test_a_task_has_one_block_of_a_lock_at_a_time() -> None:
+    permits = LockManager.memory(3).semaphore("gpu", 4)
+    async with permits as one:
+        with pytest.raises(leasehold.ConfigError, match="make a lock for each block"):
+            await permits.__aenter__()
+        async with await permits.acquire() as two:
+            assert one.slot != two.slot
+        assert one.valid
+
+
+@in_a_loop
+async def test_a_lease_that_is_lost_is_not_entered() -> None:
+    manager = LockManager.memory(3, log=False)
+    lease = await manager.lock("a", ttl=0.1, max_hold=0.2).acquire()
+    await lease.wait_lost()
+    with pytest.raises(leasehold.LeaseLost):
+        async with lease:
+            raise AssertionError("it is lost")
+    # Nothing is cancelled afterwards.
+    await asyncio.sleep(0)
+
+
 def test_a_manager_serves_one_loop_after_another() -> None:
     manager = LockManager.memory(3)
 

@@ -69,6 +69,15 @@ class _Recorder:
         return self.row
 
 
+def test_where_a_module_does_not_count_rows_the_newest_token_is_read() -> None:
+    fence = RowFence("postgresql", "account", paramstyle="pyformat")
+    fence.update(_Recorder(-1, (33,)), 7, 33, {"balance": 5})
+    with pytest.raises(Stale):
+        fence.update(_Recorder(-1, (40,)), 7, 33, {"balance": 5})
+    with pytest.raises(Stale):
+        FenceTable("postgresql", paramstyle="pyformat").admit(_Recorder(-1, (40,)), "a", 33)
+
+
 def test_statements_are_in_the_style_of_the_module() -> None:
     cursor = _Recorder(1, None)
     RowFence("postgresql", "account", paramstyle="pyformat").update(cursor, 7, 33, {"balance": 5})

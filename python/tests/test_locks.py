@@ -205,7 +205,7 @@ def test_many_read_or_one_writes() -> None:
 def test_a_semaphore_has_so_many_permits() -> None:
     manager = LockManager.memory(3)
     gpus = manager.semaphore("gpu", 2, timeout=0)
-    with gpus as one, gpus as other:
+    with gpus.acquire() as one, gpus.acquire() as other:
         assert {one.slot, other.slot} == {0, 1}
         with pytest.raises(leasehold.Held) as told:
             gpus.acquire()
@@ -259,6 +259,57 @@ def test_one_leads_and_others_know() -> None:
 
     assert one.election("scheduler").lead_repeatedly(work, lost.append) > 0
     assert len(lost) == 1
+
+
+def test_the_loss_of_another_lock_ends_the_work_of_a_leader() -> None:
+    manager = LockManager.memory(3, log=False)
+
+    def work(leadership: leasehold.Leadership) -> None:
+        with manager.lock("inner"):
+            manager.force_release("inner")
+
+    with pytest.raises(leasehold.LeaseLost) as told:
+        manager.election("e").lead_repeatedly(work)
+    assert told.value.name == "inner"
+
+
+def test_who_waits_for_a_change_keeps_nobody_from_giving_back() -> None:
+    nodes = [MemoryNode() for _ in range(3)]
+    lease = LockManager.memory_nodes(nodes).lock("a").acquire()
+    states: list[str] = []
+    waiter = threading.Thread(target=lambda: states.append(lease.changed()))
+    waiter.start()
+    time.sleep(0.1)
+    assert lease.release().is_released
+    waiter.join(10)
+    assert states == ["released"]
+    LockManager.memory_nodes(nodes).lock("a").try_acquire().release()
+
+
+def test_a_thread_has_one_block_of_a_lock_at_a_time() -> None:
+    permits = LockManager.memory(3).semaphore("gpu", 4)
+    with permits as one:
+        with pytest.raises(leasehold.ConfigError, match="make a lock for each block"):
+            permits.__enter__()
+        with permits.acquire() as two:
+            assert one.slot != two.slot
+        assert one.valid
+    with permits as again:
+        assert again.valid
+    # A block may be left by another thread than it was entered by.
+    block = permits.__enter__()
+    thread = threading.Thread(target=permits.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+    assert block.state == "released"
+
+
+def test_a_block_whose_keys_have_gone_is_told_so_at_its_end() -> None:
+    manager = LockManager.memory(3, log=False)
+    with pytest.raises(leasehold.LeaseLost) as told:
+        with manager.lock("a"):
+            manager.force_release("a")
+    assert told.value.name == "a" and told.value.cause in ("gone", "taken_by_another")
 
 
 def test_a_lease_that_is_detached_is_found_again_by_its_owner() -> None:
