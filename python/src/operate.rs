@@ -252,7 +252,8 @@ fn answer<T: ToText>(
         _ => ("other", None, String::new()),
     };
     let former = told.former.as_ref().map(ToString::to_string);
-    let facts = facts!(py, { node: told.node.to_string(), kind: kind, answer: answer, former: former });
+    let facts =
+        facts!(py, { node: told.node.to_string(), kind: kind, answer: answer, former: former });
     object_of(py, "NodeAnswer", &facts, text)
 }
 
