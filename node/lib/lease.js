@@ -260,7 +260,8 @@ async function holding(lease, work) {
   const loss = lease._loss();
   const released = await lease.release();
   if (loss !== undefined || wasOver(released)) {
-    throw loss === error ? error : lostWhile(lease, loss, released, failed ? error : undefined);
+    const isTheLoss = failed && loss !== undefined && loss === error;
+    throw isTheLoss ? error : lostWhile(lease, loss, released, failed ? error : undefined);
   }
   if (failed) throw error;
   return result;

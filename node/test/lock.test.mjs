@@ -184,6 +184,28 @@ test('using rejects if the lease was lost, with what the work threw as the cause
   assert.equal(lost.cause, error);
 });
 
+test('using rejects if only the release tells the loss, whatever came of the work', async (t) => {
+  const locks = manager(t);
+  const evicted = async ({ name }) => void (await locks.forceRelease(name));
+  const kinds = [
+    [(work) => locks.using('a', work), evicted],
+    [(work) => locks.rwlock('b').usingWrite(work), evicted],
+    [(work) => locks.rwlock('c').usingRead(work), ({ name, owner }) => locks.detachedShared(name, owner).release()],
+    [(work) => locks.semaphore('d', 2).using(work), ({ name, owner }) => locks.detachedPermit(name, owner).release()],
+    [(work) => locks.election('e').lead(work), evicted],
+  ];
+  for (const [using, work] of kinds) {
+    const lost = await using(work).catch((thrown) => thrown);
+    assert.ok(lost instanceof LeaseLostError, String(lost));
+    assert.deepEqual([lost.reason, lost.cause], ['gone', undefined]);
+  }
+  const nothing = locks.using('a', async (lease) => {
+    await evicted(lease);
+    throw undefined;
+  });
+  await assert.rejects(nothing, LeaseLostError);
+});
+
 test('extend, ensure and limits', async (t) => {
   const locks = manager(t);
   const lease = await locks.acquire('a', { ttl: 4_000, renewEvery: false, maxExtensions: 2 });
