@@ -244,6 +244,13 @@ function released(told) {
 
 /** Does the work while the lease lasts, and releases it in any case. */
 async function holding(lease, work) {
+  const { lost, ended } = await worked(lease, work);
+  if (lost !== undefined) throw lost;
+  return ended();
+}
+
+/** The same, and tells a loss of this lease apart from what the work threw. */
+async function worked(lease, work) {
   let result;
   let failed = false;
   let error;
@@ -261,10 +268,14 @@ async function holding(lease, work) {
   const released = await lease.release();
   if (loss !== undefined || wasOver(released)) {
     const isTheLoss = failed && loss !== undefined && loss === error;
-    throw isTheLoss ? error : lostWhile(lease, loss, released, failed ? error : undefined);
+    return { lost: isTheLoss ? error : lostWhile(lease, loss, released, failed ? error : undefined) };
   }
-  if (failed) throw error;
-  return result;
+  return {
+    ended() {
+      if (failed) throw error;
+      return result;
+    },
+  };
 }
 
 function wasOver(released) {
@@ -282,4 +293,4 @@ function lostWhile(lease, loss, released, error) {
   });
 }
 
-module.exports = { DetachedLease, Leadership, Lease, OnceTurn, Permit, WriteLease, holding };
+module.exports = { DetachedLease, Leadership, Lease, OnceTurn, Permit, WriteLease, holding, worked };

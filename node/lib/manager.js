@@ -3,7 +3,7 @@
 
 const { core, countWaiting, enlist, held, outcome, native: addon } = require('./core.js');
 const { checked, config } = require('./errors.js');
-const { DetachedLease, Leadership, Lease, OnceTurn, Permit, WriteLease, holding } = require('./lease.js');
+const { DetachedLease, Leadership, Lease, OnceTurn, Permit, WriteLease, holding, worked } = require('./lease.js');
 const { Operator } = require('./operator.js');
 const {
   callOptions,
@@ -271,13 +271,10 @@ class Election extends Named {
     const { options, work } = working(rest);
     const { onLost, ...how } = options ?? {};
     for (;;) {
-      const leadership = await this.campaign(how);
-      try {
-        return await holding(leadership, work);
-      } catch (error) {
-        if (error?.code !== 'ERR_LEASEHOLD_LOST') throw error;
-        await onLost?.(error);
-      }
+      // Of another lock, a loss is an error of the work.
+      const { lost, ended } = await worked(await this.campaign(how), work);
+      if (lost === undefined) return ended();
+      await onLost?.(lost);
     }
   }
 

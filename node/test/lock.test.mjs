@@ -350,6 +350,18 @@ test('who leads repeatedly campaigns again after a loss', async (t) => {
   assert.ok(terms[1] > terms[0]);
 });
 
+test('who leads repeatedly does not go on after the loss of another lock', async (t) => {
+  const locks = manager(t);
+  let times = 0;
+  const leads = locks.election('scheduler').leadRepeatedly({ onLost: () => assert.fail() }, async () => {
+    times += 1;
+    if (times > 1) return 'again';
+    return locks.using('inner', () => locks.forceRelease('inner'));
+  });
+  await assert.rejects(leads, (error) => error instanceof LeaseLostError && error.resource === 'inner');
+  assert.equal(times, 1);
+});
+
 test('work is done once in a period, and again if it failed', async (t) => {
   const daily = manager(t).oncePer('report', 24 * 3_600_000, { starting: 3_600_000 });
   await assert.rejects(
