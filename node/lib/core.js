@@ -6,7 +6,7 @@ const { fromFacts } = require('./errors.js');
 
 /** Calls under way, by their number. */
 const pending = new Map();
-/** What is held, and by the manager of which number. Strong: a lease lives until it is released, and not until it is
+/** What is held, and the life of its manager. Strong: a lease lives until it is released, and not until it is
  * collected, which could be in the middle of the work. */
 const held = new Map();
 /** Managers that are not closed, for the end of the process; and their listeners, by number. */
@@ -75,12 +75,13 @@ function outcome(id, signal, isAwaited = true) {
   });
 }
 
-/** Gives up a call that nobody awaits any more. */
+/** Gives up a call that nobody awaits any more. False if it has ended. */
 function giveUp(id) {
   const call = pending.get(id);
-  if (call === undefined) return;
+  if (call === undefined) return false;
   forget(id, call);
   core.cancel(id);
+  return true;
 }
 
 function tell({ manager, ...event }) {
@@ -121,7 +122,7 @@ function enlist(start, listener) {
     listeners.delete(of);
   };
   collected.register(manager, dismiss);
-  return { manager, number: of, dismiss };
+  return { manager, dismiss };
 }
 
 const collected = new FinalizationRegistry((dismiss) => dismiss());
@@ -131,7 +132,7 @@ const collected = new FinalizationRegistry((dismiss) => dismiss());
  * at most.
  */
 function farewell() {
-  for (const lease of held.keys()) lease.abandon();
+  for (const lease of held.keys()) lease._native().abandon();
   held.clear();
   for (const reference of managers) reference.deref()?.farewell();
 }

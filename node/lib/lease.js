@@ -20,9 +20,11 @@ class Lease {
   #lost;
   #loss;
 
-  constructor(native, manager) {
+  constructor(native, life) {
     this.#native = native;
-    held.set(native, manager);
+    held.set(this, life);
+    // Won in the moment of the end.
+    if (life.closed !== undefined) this._close(life);
   }
 
   get name() {
@@ -121,10 +123,26 @@ class Lease {
     return this.#native;
   }
 
+  /** Its manager is closed, and waits for the nodes no longer than for its other releases. */
+  _close(life) {
+    let id;
+    const ended = this._end((native) => (id = native.release())).then(released);
+    this.#release = this.#givenBack(life, id, ended);
+    // Who closes the manager is told what fails.
+    this.#release.catch(() => {});
+  }
+
+  async #givenBack(life, id, ended) {
+    // The manager gives back first, and says then until when it waits.
+    await undefined;
+    await life.closed;
+    return giveUp(id) ? { is: 'unknown', message: 'the lock manager was closed before all nodes had answered' } : ended;
+  }
+
   /** Ends the lease in this way, once. */
   async _end(way) {
     this.#isOver = true;
-    held.delete(this.#native);
+    held.delete(this);
     this.#unwatch();
     return await outcome(way(this.#native));
   }
@@ -168,9 +186,8 @@ class Lease {
 
 class WriteLease extends Lease {
   async downgrade() {
-    const native = this._native();
-    const manager = held.get(native);
-    return new Lease(await this._end(() => native.downgrade()), manager);
+    const life = held.get(this);
+    return new Lease(await this._end((native) => native.downgrade()), life);
   }
 }
 

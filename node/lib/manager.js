@@ -24,17 +24,16 @@ const start = Symbol('start');
 
 class LockManager {
   #native;
-  #number;
+  /** Leases are given it, and see whether their manager is closed. */
+  #life = { closed: undefined };
   #dismiss;
-  #closing;
 
   constructor(options = {}) {
     const { config: wanted, onEvent } = managerOptions(options);
-    const { manager, number, dismiss } = checked(() =>
+    const { manager, dismiss } = checked(() =>
       enlist(options[start] ? (of) => options[start](wanted, of) : (of) => core.manager(wanted, of), onEvent),
     );
     this.#native = manager;
-    this.#number = number;
     this.#dismiss = dismiss;
   }
 
@@ -67,7 +66,7 @@ class LockManager {
   async acquire(of, options) {
     const { patience, signal, options: changed } = callOptions(options);
     const id = checked(() => this.#native.acquire(name(of), patience, changed));
-    return new Lease(await outcome(id, signal), this.#number);
+    return new Lease(await outcome(id, signal), this.#life);
   }
 
   tryAcquire(of, options) {
@@ -77,7 +76,7 @@ class LockManager {
   async acquireAll(of, options) {
     const { patience, signal, options: changed } = callOptions(options);
     const id = checked(() => this.#native.acquireAll(names(of), patience, changed));
-    return new Lease(await outcome(id, signal), this.#number);
+    return new Lease(await outcome(id, signal), this.#life);
   }
 
   tryAcquireAll(of, options) {
@@ -91,19 +90,19 @@ class LockManager {
   }
 
   rwlock(of, options) {
-    return new RwLock(this.#native, this.#number, name(of), options);
+    return new RwLock(this.#native, this.#life, name(of), options);
   }
 
   semaphore(of, permits, options) {
-    return new Semaphore(this.#native, this.#number, name(of), whole('permits', permits), options);
+    return new Semaphore(this.#native, this.#life, name(of), whole('permits', permits), options);
   }
 
   election(of, options) {
-    return new Election(this.#native, this.#number, name(of), options);
+    return new Election(this.#native, this.#life, name(of), options);
   }
 
   oncePer(of, period, options) {
-    return new OncePer(this.#native, this.#number, name(of), millis('period', period), options);
+    return new OncePer(this.#native, this.#life, name(of), millis('period', period), options);
   }
 
   inspect(of) {
@@ -117,7 +116,7 @@ class LockManager {
   async adopt(handedOver, options) {
     const changed = options === undefined ? undefined : lockOptions(options);
     const id = checked(() => this.#native.adopt(text('text', handedOver), changed));
-    return new Lease(await outcome(id), this.#number);
+    return new Lease(await outcome(id), this.#life);
   }
 
   detached(of, owner) {
@@ -145,17 +144,17 @@ class LockManager {
   }
 
   close() {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    this.#life.closed ??= this.#close();
+    return this.#life.closed;
   }
 
   async #close() {
-    for (const [lease, number] of held) {
-      if (number !== this.#number) continue;
-      held.delete(lease);
-      lease.abandon();
+    // What waits ends first: it would win what is given back.
+    const ended = outcome(this.#native.close());
+    for (const [lease, life] of held) {
+      if (life === this.#life) lease._close(life);
     }
-    const unconfirmed = await outcome(this.#native.close());
+    const [, unconfirmed] = await Promise.all([ended, outcome(this.#native.close())]);
     this.#dismiss();
     return unconfirmed;
   }
@@ -185,9 +184,9 @@ function working(rest) {
 }
 
 class Named {
-  constructor(native, number, of, options) {
+  constructor(native, life, of, options) {
     this._native = native;
-    this._number = number;
+    this._life = life;
     this._options = options;
     Object.defineProperty(this, 'name', { value: of, enumerable: true });
     // What is wrong with the options is told at once.
@@ -204,12 +203,12 @@ class Named {
 class RwLock extends Named {
   async read(options) {
     const lease = await this._begin(options, (...how) => this._native.share(this.name, false, ...how));
-    return new Lease(lease, this._number);
+    return new Lease(lease, this._life);
   }
 
   async write(options) {
     const lease = await this._begin(options, (...how) => this._native.share(this.name, true, ...how));
-    return new WriteLease(lease, this._number);
+    return new WriteLease(lease, this._life);
   }
 
   tryRead(options) {
@@ -232,14 +231,14 @@ class RwLock extends Named {
 }
 
 class Semaphore extends Named {
-  constructor(native, number, of, permits, options) {
-    super(native, number, of, options);
+  constructor(native, life, of, permits, options) {
+    super(native, life, of, options);
     this.permits = permits;
   }
 
   async acquire(options) {
     const lease = await this._begin(options, (...how) => this._native.permit(this.name, this.permits, ...how));
-    return new Permit(lease, this._number);
+    return new Permit(lease, this._life);
   }
 
   tryAcquire(options) {
@@ -255,7 +254,7 @@ class Semaphore extends Named {
 class Election extends Named {
   async campaign(options) {
     const lease = await this._begin(options, (...how) => this._native.campaign(this.name, ...how));
-    return new Leadership(lease, this._number);
+    return new Leadership(lease, this._life);
   }
 
   tryCampaign(options) {
@@ -299,9 +298,9 @@ function led(state) {
 class OncePer extends Named {
   #starting;
 
-  constructor(native, number, of, period, options = {}) {
+  constructor(native, life, of, period, options = {}) {
     const { starting = 0, ...rest } = options;
-    super(native, number, of, rest);
+    super(native, life, of, rest);
     this.period = period;
     this.#starting = millis('starting', starting);
   }
@@ -310,7 +309,7 @@ class OncePer extends Named {
     const lease = await this._begin(options, (...how) =>
       this._native.beginOnce(this.name, this.period, this.#starting, ...how),
     );
-    return new OnceTurn(lease, this._number);
+    return new OnceTurn(lease, this._life);
   }
 
   tryBegin(options) {

@@ -476,6 +476,56 @@ test('close gives back what is held, and ends what waits', async (t) => {
   await assert.rejects(one.acquire('a'), ClosedError);
 });
 
+test('leases end with their manager, and say so to those who ask', async (t) => {
+  const locks = LockManager.memory(3);
+  const lease = await locks.acquire('a');
+  const reader = await locks.rwlock('b').read();
+  const asked = lease.lost();
+  const extended = assert.rejects(reader.changed(), ReleasedError);
+  const closed = locks.close();
+  assert.deepEqual([lease.valid, lease.state.is], [false, 'released']);
+  assert.deepEqual(await lease.release(), { is: 'released' });
+  await closed;
+  await extended;
+  assert.equal(await asked, undefined);
+  assert.equal(await reader.lost(), undefined);
+  assert.equal(reader.signal.aborted, false);
+  await reader[Symbol.asyncDispose]();
+  assert.deepEqual(await reader.release(), { is: 'released' });
+  await assert.rejects(lease.extend(), ReleasedError);
+  for (const work of [
+    async (other) => (await other.close(), 42),
+    async (other) => (await Promise.all([other.close(), sleep(50)]), 42),
+  ]) {
+    const other = LockManager.memory(3);
+    assert.equal(await other.using('a', () => work(other)), 42);
+  }
+  const other = LockManager.memory(3);
+  const error = new Error('of the work');
+  await assert.rejects(
+    other.using('a', async () => {
+      await other.close();
+      throw error;
+    }),
+    (thrown) => thrown === error,
+  );
+});
+
+test('what is won in the moment of the close is given back', async (t) => {
+  const path = (await import('./help.mjs')).folder(t);
+  const other = LockManager.file(path);
+  t.after(() => other.close());
+  for (let round = 0; round < 20; round += 1) {
+    const one = LockManager.file(path);
+    const won = one.acquire('a').catch(() => undefined);
+    if (round % 2 === 0) await sleep(round / 10);
+    const closed = one.close();
+    assert.notEqual((await won)?.valid, true);
+    await closed;
+    await (await other.acquire('a', { timeout: 2_000 })).release();
+  }
+});
+
 test('waiters of a fair lock are served in the order of their coming', async (t) => {
   const locks = manager(t, { defaults: { fair: true } });
   const first = await locks.acquire('a');

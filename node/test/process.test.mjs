@@ -56,6 +56,20 @@ test('a process that is killed frees its lock in a file at once', async (t) => {
   await (await locks.acquire('a', { timeout: 1_000 })).release();
 });
 
+test('who waits for the loss is kept alive until the manager is closed', async (t) => {
+  const source = `
+    import { LockManager } from 'leasehold';
+    const locks = LockManager.memory(3);
+    const lease = await locks.acquire('a');
+    const tell = (loss) => console.log(String(loss));
+    lease.lost().then(tell);
+    setTimeout(() => locks.close().then(() => lease.lost()).then(tell), 50);
+  `;
+  const { ended, line } = program(t, source);
+  assert.deepEqual([await line(), await line()], ['undefined', 'undefined']);
+  assert.equal((await ended).code, 0);
+});
+
 test('who waits for a lock is kept alive', async (t) => {
   const path = folder(t);
   const locks = LockManager.file(path);

@@ -134,3 +134,14 @@ test('a holder that reports no progress loses its lease, and one that does keeps
   assert.equal(busy.valid, true);
   assert.equal((await idle.lost()).reason, 'no-progress');
 });
+
+test('a manager that is closed does not wait for nodes that hang, and nor do its leases', async () => {
+  const world = new World(3);
+  const locks = world.manager();
+  const lease = await locks.acquire('a');
+  for (const number of [0, 1, 2]) world.node(number).hang();
+  const lost = lease.lost();
+  assert.equal(await locks.close(), 1);
+  assert.equal((await lease.release()).is, 'unknown');
+  assert.equal(await lost, undefined);
+});
