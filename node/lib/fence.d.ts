@@ -46,7 +46,7 @@ export class FenceTable {
   newest(name: string): Statement;
 }
 
-/** Throws `StaleError` if no row was changed. Not for MySQL and MariaDB. */
+/** Throws `StaleError` if no row was changed, `ConfigError` if `affected` is no count. Not for MySQL and MariaDB. */
 export function checkRows(token: bigint, affected: number | bigint): void;
 /** Throws `StaleError` if the newest token that was read back is not ours. */
 export function checkNewest(token: bigint, newest: number | bigint | string): void;

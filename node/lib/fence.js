@@ -39,7 +39,12 @@ class Fence {
 }
 
 function checkRows(of, affected) {
-  if (Number(affected) === 0) throw stale(token(of));
+  // A field of the result that is misspelt is undefined, and must not let every write pass.
+  if (typeof affected === 'bigint' ? affected < 0n : !Number.isInteger(affected) || affected < 0) {
+    throw config(`the number of changed rows is a whole number from 0, and not ${shown(affected)}`);
+  }
+  token(of);
+  if (Number(affected) === 0) throw stale(of);
 }
 
 function checkNewest(of, newest) {

@@ -65,6 +65,19 @@ test('what databases answer tells a stale token', () => {
   );
 });
 
+test('what is no number of rows is refused', () => {
+  for (const affected of [undefined, null, 'x', '1', {}, { rowCount: 1 }, [], true, -1, -1n, 0.5, NaN, Infinity]) {
+    assert.throws(
+      () => checkRows(33n, affected),
+      (error) => error instanceof ConfigError && /number of changed rows .*, and not /.test(error.message),
+      String(affected),
+    );
+  }
+  for (const affected of [1, 2, 1n]) checkRows(33n, affected);
+  for (const affected of [0, -0, 0n]) assert.throws(() => checkRows(33n, affected), StaleError);
+  assert.throws(() => checkRows(undefined, 1), ConfigError);
+});
+
 const sqlite = await import('sql.js').catch(() => undefined);
 
 test('SQLite refuses the write of a late holder', { skip: sqlite ? false : 'no sql.js' }, async () => {
