@@ -32,7 +32,7 @@ function flag(name, value) {
 }
 
 function named(what, options, known) {
-  if (options === null || typeof options !== 'object') {
+  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
     throw config(`${what} are an object, and not ${shown(options)}`);
   }
   for (const name of Object.keys(options)) {
@@ -50,7 +50,8 @@ const duration = (name) => (out, value) => {
 const lock = {
   ttl: duration('ttl'),
   drift(out, value) {
-    const { share = 0.01, fixed = 2 } = value ?? {};
+    named('the options drift', value, { share: 0, fixed: 0 });
+    const { share = 0.01, fixed = 2 } = value;
     if (typeof share !== 'number' || !(share >= 0 && share <= 1)) {
       throw config(`the option drift.share is a number from 0 to 1, and not ${shown(share)}`);
     }

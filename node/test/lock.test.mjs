@@ -228,6 +228,14 @@ test('options are refused by name', async (t) => {
     [{ tries: 1.5 }, /the option tries is a whole number/],
     [{ tries: 0 }, /tr/],
     [{ pause: [9, 1] }, /shortest pause/],
+    [{ drift: 7 }, /the options drift are an object, and not 7/],
+    [{ drift: NaN }, /the options drift are an object, and not NaN/],
+    [{ drift: null }, /the options drift are an object, and not null/],
+    [{ drift: true }, /the options drift are an object, and not true/],
+    [{ drift: [0.5, 2] }, /the options drift are an object, and not 0.5,2/],
+    [{ drift: { shares: 0.5 } }, /there is no option "shares"; known are share, fixed/],
+    [{ drift: { share: 2 } }, /the option drift.share is a number from 0 to 1/],
+    [{ drift: { fixed: '2' } }, /the option drift.fixed is a number of milliseconds/],
     [{ fair: 'yes' }, /the option fair is true or false/],
     [{ label: '\n' }, /label/],
     [{ signal: 3 }, /the option signal is an AbortSignal/],
@@ -244,6 +252,21 @@ test('options are refused by name', async (t) => {
   await assert.rejects(locks.acquireAll('ab'), /named by a list/);
   await assert.rejects(locks.acquireAll(['a', 'b'], { fair: true }), ConfigError);
   await assert.rejects(locks.using('a', {}), ConfigError);
+});
+
+test('a drift is taken by its share, its fixed time, or both', async (t) => {
+  const locks = manager(t);
+  for (const [drift, least, most] of [
+    [{ share: 0.5 }, 4_000, 5_000],
+    [{ fixed: 3_000 }, 6_000, 7_000],
+    [{ share: 0.5, fixed: 3_000 }, 1_000, 2_000],
+    [{}, 9_000, 10_000],
+    [undefined, 9_000, 10_000],
+  ]) {
+    const lease = await locks.acquire('a', { drift });
+    assert.ok(lease.remaining > least && lease.remaining < most, `${JSON.stringify(drift)}: ${lease.remaining}`);
+    await lease.release();
+  }
 });
 
 test('managers are refused by name', () => {
