@@ -3,7 +3,7 @@
 
 const { countWaiting, giveUp, held, outcome } = require('./core.js');
 const { LeaseLostError, fromFacts } = require('./errors.js');
-const { millis } = require('./options.js');
+const { millis, named } = require('./options.js');
 
 // Node 20.0 to 20.3 lack the symbol; what compiles `await using` looks for it by this name.
 if (Symbol.asyncDispose === undefined) {
@@ -76,9 +76,10 @@ class Lease {
   }
 
   extend(options = {}) {
-    return this.#busy(() =>
-      this.#native.extend(options.ttl === undefined ? undefined : millis('ttl', options.ttl)),
-    );
+    return this.#busy(() => {
+      named('the options of an extension', options, { ttl: 0 });
+      return this.#native.extend(options.ttl === undefined ? undefined : millis('ttl', options.ttl));
+    });
   }
 
   ensure(remaining) {

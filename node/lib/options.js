@@ -223,4 +223,4 @@ function names(values) {
   return Array.from(values, name);
 }
 
-module.exports = { callOptions, lockOptions, managerOptions, merged, millis, name, names, shown, text, whole };
+module.exports = { callOptions, lockOptions, managerOptions, merged, millis, name, named, names, shown, text, whole };

@@ -214,6 +214,14 @@ test('extend, ensure and limits', async (t) => {
   await assert.rejects(lease.ensure(60_000), { code: 'ERR_LEASEHOLD_TOO_SHORT' });
   await assert.rejects(lease.extend(), { code: 'ERR_LEASEHOLD_LIMIT' });
   await assert.rejects(lease.extend({ ttl: 1 }), ConfigError);
+  for (const [options, message] of [
+    [60_000, /the options of an extension are an object, and not 60000/],
+    [null, /the options of an extension are an object, and not null/],
+    [{ tll: 5 }, /there is no option "tll"; known are ttl/],
+    [{ ttl: '5' }, /the option ttl is a number of milliseconds, and not "5"/],
+  ]) {
+    await assert.rejects(lease.extend(options), (error) => error instanceof ConfigError && message.test(error.message));
+  }
   await lease.release();
 });
 
