@@ -32,7 +32,8 @@ class Lease(LeaseBase):
     def extend(self, ttl: Span | None = None) -> None:
         """Lets it live for its full TTL from now on, or for this TTL from now on and with each extension.
 
-        Waits for a quorum, for the nodes' time limit at most. Raises `ExtendError`; what fails changes nothing.
+        Waits for a quorum, for the nodes' time limit at most. Raises `ExtendError`, or `LeaseLost`
+        once it is over; what fails changes nothing.
         """
         self._wait(self._native.extend(ttl))
 

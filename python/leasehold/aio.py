@@ -95,7 +95,7 @@ class Lease(LeaseBase):
 
     async def extend(self, ttl: Span | None = None) -> None:
         """Lets it live for its full TTL from now on, or for this TTL from now on and with each extension. Raises
-        `ExtendError`."""
+        `ExtendError`, or `LeaseLost` once it is over."""
         await self._run(self._native.extend(ttl))
 
     async def ensure(self, remaining: Span) -> None:

@@ -25,8 +25,8 @@
 //! * **Nobody can drop a call.** A future that is dropped gives up; a thread that waits goes on to wait. So every call but
 //!   [`lost`](LeaseGuard::lost) and [`changed`](LeaseGuard::changed), and but [`campaign`](Election::campaign) and
 //!   [`Leaders`], ends by itself: `acquire` after the tries of its
-//!   options, for about five seconds, twenty where too many nodes hang, or when nodes vote again that may have forgotten votes; `acquire_within` when you
-//!   say. With [`tries_unlimited`](crate::LockOptions::tries_unlimited) only another thread's
+//!   options, for about five seconds, twenty where too many nodes hang, or when nodes vote again that may have forgotten
+//!   votes; `acquire_within` when you say. With [`tries_unlimited`](crate::LockOptions::tries_unlimited) only another thread's
 //!   [`shutdown`](LockManager::shutdown) ends it.
 //! * **Work is not stopped when the lease is lost.** [`hold`](Mutex::hold) cannot take a running function off its thread.
 //!   It tells afterwards, in [`Done::lost`]. Work that takes long asks [`is_valid`](LeaseGuard::is_valid) before each

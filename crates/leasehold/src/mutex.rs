@@ -198,10 +198,10 @@ impl<M: Mode> Mutex<M> {
         span: Duration,
     ) -> Result<(), AcquireError> {
         let before = self.options.lock_config();
-        let (ttl, node_limit) = (Ttl::at_least(span), before.timing.node_limit());
-        // What is shorter than that limit has one of its own: the keys are never there for longer than they shall be.
-        let timing = Timing::new(ttl, Drift::DEFAULT, Some(node_limit))
-            .or_else(|_| Timing::new(ttl, Drift::DEFAULT, None));
+        let ttl = Ttl::at_least(span);
+        // Where little is left, half of it: with the whole limit the keys could not end in time.
+        let node_limit = before.timing.node_limit().min(ttl.as_duration() / 2);
+        let timing = Timing::new(ttl, Drift::DEFAULT, Some(node_limit));
         let config = LockConfig {
             timing: timing.unwrap_or(before.timing),
             owners: OwnerSource::new(move |random| signs(random).as_bytes().to_vec()),

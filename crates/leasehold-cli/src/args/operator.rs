@@ -37,7 +37,7 @@ pub(crate) struct ReconfigureArguments {
     #[command(flatten)]
     pub(crate) place: NodesArguments,
 
-    /// The servers before the change, all of them; without it, the same
+    /// The servers before the change, all of them, by the names that they had; without it, the same
     #[arg(long, value_name = "URL,URL…", value_parser = NodeListParser)]
     pub(crate) from: Option<NodeList>,
 

@@ -150,7 +150,8 @@ impl Operator {
     /// survey. Where another server has taken the place of a node ([`reconfigure`](Self::reconfigure)) and locks go by that, it is
     /// looked at instead ([`Told::former`]), after the others have said so.
     ///
-    /// Waits for all nodes at once, for about a minute at most, twice that where a node was replaced, or as [`within`](Self::within) says.
+    /// Waits for all nodes at once, for about a minute at most, or as [`within`](Self::within) says; where a node was replaced,
+    /// twice.
     ///
     /// # Errors
     /// [`ConfigError::Thread`] if there is no thread to be had.

@@ -180,6 +180,27 @@ fn a_mark_ends_with_its_period_however_little_of_that_is_left() {
     }
 }
 
+#[test]
+fn a_mark_that_is_too_late_for_its_period_is_a_release_and_no_failure() {
+    for (left, is_over) in [(400, true), (60_000, false)] {
+        let world = World::new(3);
+        go_to(&world, HOUR - Duration::from_millis(left));
+        let once = hourly(&world);
+        let turn = block_on(once.begin()).expect("nobody has done it");
+        for number in 0..2 {
+            world.node(number).hang();
+        }
+        let mut done = Box::pin(turn.done());
+        let told = (0..20).find_map(|_| {
+            let told = at_once(&world, &mut done);
+            world.advance(SECOND);
+            told
+        });
+        let told = told.expect("its time is up");
+        assert_eq!(told.is_ok(), is_over, "{left} ms before the end: {told:?}");
+    }
+}
+
 /// How long until the next period begins.
 fn begin_of_the_next(world: &World) -> Duration {
     let since = wall(world).as_nanos() % HOUR.as_nanos();

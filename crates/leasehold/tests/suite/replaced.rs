@@ -132,6 +132,14 @@ fn an_operator_with_the_former_list_looks_at_the_nodes_that_locks_are_on() {
     let lists = Lists::of(3);
     let done = lists.replace();
     assert!(done.is_complete(), "{done:?}");
+    // Who is told that nodes have forgotten nothing does not forget what they follow.
+    let admitted = block_on(
+        builder(&lists.new)
+            .operator()
+            .expect("good addresses")
+            .admit(),
+    );
+    admitted.expect("there is a thread");
     lists.servers[2].kill().expect("it runs");
     let operator = builder(&lists.old).operator().expect("good addresses");
     for told in [
