@@ -8,6 +8,7 @@ mod chaos;
 mod dist;
 mod examples;
 mod fuzz;
+mod git;
 mod install;
 mod interop;
 mod mutants;

@@ -8,11 +8,12 @@ mod inputs;
 mod page;
 
 use crate::{
+    git::git,
     process::{self, End, cargo},
     target_folder,
     took::now,
 };
-use inputs::{Inputs, git};
+use inputs::Inputs;
 use page::{Outcome, Page, Seen};
 use std::{
     fs::{self, File},

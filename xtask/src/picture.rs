@@ -1,5 +1,6 @@
 //! `cargo xtask picture`: the terminal that the README shows, drawn from a run of the command on five servers.
 
+use crate::git::git;
 use std::{
     fmt::Write,
     fs, io,
@@ -37,12 +38,8 @@ fn draw(root: &Path) -> io::Result<()> {
         let said = stage.run(command)?;
         lines.extend(said.lines().flat_map(wrapped).map(|line| (false, line)));
     }
-    let commit = Command::new("git")
-        .args(["log", "-1", "--format=commit %h, %cs"])
-        .current_dir(root)
-        .output()?;
-    let commit = String::from_utf8_lossy(&commit.stdout);
-    fs::write(root.join(PICTURE), picture(&lines, commit.trim()))
+    let commit = git(root, &["log", "-1", "--format=commit %h, %cs"]).map_err(io::Error::other)?;
+    fs::write(root.join(PICTURE), picture(&lines, &commit))
 }
 
 /// Where the scene is played: a folder and servers of its own, which are gone afterwards.

@@ -9,6 +9,7 @@ mod programs;
 mod stopwatch;
 
 use crate::{
+    git::number_of_commit,
     install, mutants,
     process::cargo,
     skips::{ARGUMENTS, Skips, is_ci},
@@ -292,8 +293,7 @@ impl Run {
     /// What computes for minutes, with a thread for each core: simulated worlds, and the model of the core. So it begins at once
     /// and uses every core that the others leave idle, instead of waiting for its turn among them.
     fn exploring(&self) -> VecDeque<Task> {
-        // Another commit tries other worlds, and the same commit the same ones.
-        let from = first_seed(&self.root);
+        let from = number_of_commit(&self.root);
         let (seeds, lua) = SEEDS;
         let its = self.programs.iter().filter(|it| it.0.package == SIMULATOR);
         let tests = its.map(|program| {
@@ -419,18 +419,6 @@ fn is_installed(target: &str) -> bool {
         let folder = String::from_utf8_lossy(&output.stdout);
         output.status.success() && Path::new(folder.trim()).is_dir()
     })
-}
-
-/// The first eight digits of the commit as a number; 0 where there is none.
-fn first_seed(root: &Path) -> u64 {
-    let output = Command::new("git")
-        .args(["rev-parse", "HEAD"])
-        .current_dir(root)
-        .output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    text.ok()
-        .and_then(|text| u64::from_str_radix(text.get(..8)?, 16).ok())
-        .unwrap_or(0)
 }
 
 /// What keeps plain locks without scripts, what could but for one command, and what tells the truth of its disk.

@@ -1,11 +1,11 @@
 //! A copy of the workspace that may be spoiled.
 
 use super::Mutant;
+use crate::git::git;
 use std::{
     collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 /// The copy, below `target`. The checkout itself is never written to.
@@ -78,21 +78,14 @@ impl Tree {
 }
 
 fn files(root: &Path) -> Result<Vec<String>, String> {
-    let output = Command::new("git")
-        .current_dir(root)
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
-        .output()
-        .map_err(|error| format!("git cannot be run: {error}"))?;
-    if !output.status.success() {
-        return Err("`git ls-files` failed; mutants need a checkout".to_owned());
-    }
-    let names = String::from_utf8_lossy(&output.stdout);
+    let words = [
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ];
+    let names = git(root, &words).map_err(|error| format!("mutants need a checkout: {error}"))?;
     let names = names.split('\0').filter(|name| !name.is_empty());
     Ok(names.map(str::to_owned).collect())
 }

@@ -1,6 +1,7 @@
 //! What a step depends on, and a name for it: what it came to stands for as long as that name does.
 
 use crate::{
+    git::git,
     mutants::{self, Mutant},
     process::{cargo, output_of},
     tidy::floors,
@@ -221,12 +222,6 @@ fn git_hash(root: &Path, text: &str) -> Result<String, String> {
     }
     let said = hasher.wait_with_output().map_err(told)?;
     Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
-}
-
-/// What git says to these words.
-pub(super) fn git(root: &Path, words: &[&str]) -> Result<String, String> {
-    let told = output_of(root, Command::new("git").args(words))?;
-    Ok(told.trim().to_owned())
 }
 
 #[cfg(test)]
