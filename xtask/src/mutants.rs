@@ -7,6 +7,7 @@
 //! A check that fails of everything proves nothing: every check is run on the project as it is first. A
 //! mutant that does not compile proves nothing either, and is told apart.
 
+mod changed;
 mod check;
 mod kind;
 mod mutant;
@@ -35,12 +36,19 @@ enum Wish<'a> {
     Table,
     List,
     Help,
-    /// These mutants, by name or argument; all, if none is named.
     Run {
-        names: Vec<&'a str>,
+        which: Which<'a>,
         /// Whether each is tried with one of its checks alone, the one that is built soonest.
         by_one: bool,
     },
+}
+
+/// Which mutants to try.
+#[derive(Debug, PartialEq, Eq)]
+enum Which<'a> {
+    /// These, by name or argument; all, if none is named.
+    Named(Vec<&'a str>),
+    Changed(changed::Wish<'a>),
 }
 
 /// Does what the words ask for.
@@ -53,7 +61,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    let mut mutants = match load(root) {
+    let mutants = match load(root) {
         Ok(mutants) => mutants,
         Err(wrong) => {
             println!("{wrong}");
@@ -72,14 +80,23 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Wish::Run { names, by_one } => {
+        Wish::Run { which, by_one } => {
+            // What a mutant was is asked of all its checks.
+            let chosen = match which {
+                Which::Named(names) => chosen(&mutants, &names),
+                Which::Changed(wish) => changed::chosen(root, &mutants, wish),
+            };
+            let mut chosen: Vec<Mutant> = match chosen {
+                Ok(chosen) => chosen.into_iter().cloned().collect(),
+                Err(wrong) => return refuse(&wrong),
+            };
+            if chosen.is_empty() {
+                return ExitCode::SUCCESS;
+            }
             if by_one {
-                mutants.iter_mut().for_each(Mutant::keep_soonest);
+                chosen.iter_mut().for_each(Mutant::keep_soonest);
             }
-            match chosen(&mutants, &names) {
-                Ok(chosen) => try_out(root, &chosen),
-                Err(wrong) => refuse(&wrong),
-            }
+            try_out(root, &chosen.iter().collect::<Vec<_>>())
         }
     }
 }
@@ -201,17 +218,35 @@ fn parse_words<'a>(words: &[&'a str]) -> Result<Wish<'a>, String> {
         ["--table"] => Ok(Wish::Table),
         ["--list"] => Ok(Wish::List),
         ["--help" | "-h"] => Ok(Wish::Help),
-        ["--by-one", names @ ..] => to_run(names, true),
-        names => to_run(names, false),
+        ["--by-one", rest @ ..] => to_run(rest, true),
+        rest => to_run(rest, false),
     }
 }
 
-fn to_run<'a>(names: &[&'a str], by_one: bool) -> Result<Wish<'a>, String> {
-    let names = names.to_vec();
-    match names.iter().find(|name| name.starts_with('-')) {
-        Some(wrong) => Err(format!("unknown or misplaced argument `{wrong}`")),
-        None => Ok(Wish::Run { names, by_one }),
+fn to_run<'a>(words: &[&'a str], by_one: bool) -> Result<Wish<'a>, String> {
+    let which = match words {
+        ["--changed", rest @ ..] => changed(None, rest)?,
+        ["--since", commit, rest @ ..] => changed(Some(commit), rest)?,
+        names => Which::Named(names.to_vec()),
+    };
+    if let Which::Named(names) = &which
+        && let Some(wrong) = names.iter().find(|name| name.starts_with('-'))
+    {
+        return Err(format!("unknown or misplaced argument `{wrong}`"));
     }
+    Ok(Wish::Run { which, by_one })
+}
+
+fn changed<'a>(since: Option<&'a str>, words: &[&'a str]) -> Result<Which<'a>, String> {
+    let at_most = match words {
+        [] => None,
+        ["--at-most", count] => Some(
+            { count.parse() }
+                .map_err(|_| format!("`{count}` is no number of mutants: `--at-most 20`"))?,
+        ),
+        words => return Err(format!("unknown or misplaced: `{}`", words.join(" "))),
+    };
+    Ok(Which::Changed(changed::Wish { since, at_most }))
 }
 
 fn chosen<'a>(mutants: &'a [Mutant], names: &[&str]) -> Result<Vec<&'a Mutant>, String> {
@@ -232,8 +267,11 @@ fn refuse(wrong: &str) -> ExitCode {
 }
 
 const USAGE: &str = "\
-usage: cargo xtask mutants [--by-one] [NAME or ARGUMENT ...] | --table | --list
-       --by-one: each by one of its checks alone, the one that is built soonest; all, in a third of the time";
+usage: cargo xtask mutants [--by-one] [NAME or ARGUMENT ...]
+       cargo xtask mutants [--by-one] --changed | --since COMMIT [--at-most COUNT]
+       cargo xtask mutants --table | --list
+       --by-one: each by one of its checks alone, the one that is built soonest; all, in a third of the time
+       --changed: those of the files that have changed since the commit that docs/NIGHTLY.md is about";
 
 const FOLDER: &str = "xtask/mutants";
 
@@ -246,12 +284,30 @@ mod tests {
         assert_eq!(parse_words(&["--table"]), Ok(Wish::Table));
         assert_eq!(parse_words(&["--list"]), Ok(Wish::List));
         let run = |names: &[&'static str], by_one| {
-            let names = names.to_vec();
-            Ok(Wish::Run { names, by_one })
+            let which = Which::Named(names.to_vec());
+            Ok(Wish::Run { which, by_one })
+        };
+        let changed = |since, at_most, by_one| {
+            let which = Which::Changed(changed::Wish { since, at_most });
+            Ok(Wish::Run { which, by_one })
         };
         assert_eq!(parse_words(&[]), run(&[], false));
         assert_eq!(parse_words(&["a", "S5"]), run(&["a", "S5"], false));
         assert_eq!(parse_words(&["--by-one", "S5"]), run(&["S5"], true));
+        assert_eq!(parse_words(&["--changed"]), changed(None, None, false));
+        assert_eq!(
+            parse_words(&["--by-one", "--since", "HEAD~3", "--at-most", "20"]),
+            changed(Some("HEAD~3"), Some(20), true)
+        );
+        for wrong in [
+            &["--since"][..],
+            &["--changed", "S5"],
+            &["--changed", "--at-most"],
+            &["--changed", "--at-most", "few"],
+            &["S5", "--changed"],
+        ] {
+            assert!(parse_words(wrong).is_err(), "{wrong:?}");
+        }
         assert!(parse_words(&["S5", "--by-one"]).is_err());
         assert!(parse_words(&["--table", "a"]).is_err());
         assert!(parse_words(&["--fast"]).is_err());

@@ -298,7 +298,7 @@ fn night(root: &Path, steps: Vec<&'static Step>) -> Result<bool, String> {
 /// Writes what stands of the commit that is checked out by now, and says where. Meanwhile there may have been other nights, and
 /// other commits.
 fn write_page(root: &Path, done: &[(&str, Seen)]) -> Result<PathBuf, String> {
-    let path = root.join("docs/NIGHTLY.md");
+    let path = root.join(PAGE);
     let before = fs::read_to_string(&path).unwrap_or_default();
     let names = names_of_inputs(root)?;
     let seen = |step: &'static Step| {
@@ -315,6 +315,14 @@ fn write_page(root: &Path, done: &[(&str, Seen)]) -> Result<PathBuf, String> {
     };
     fs::write(&path, page.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
+}
+
+/// The commit that the page is about.
+pub(crate) fn commit_of_page(root: &Path) -> Result<String, String> {
+    let page = fs::read_to_string(root.join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?;
+    let commit = page::commit_of(&page);
+    let commit = commit.ok_or_else(|| format!("{PAGE} does not say which commit it is about"))?;
+    Ok(commit.to_owned())
 }
 
 fn commit(root: &Path) -> Result<String, String> {
@@ -368,6 +376,8 @@ fn carry_out(root: &Path, logs: &Path, step: &Step, stamp: (&str, &str)) -> Resu
 fn file_name(step: &Step) -> String {
     step.name.replace([' ', '/'], "-")
 }
+
+const PAGE: &str = "docs/NIGHTLY.md";
 
 const USAGE: &str = "\
 usage: cargo xtask nightly [--night K/N | --only STEP,… | --list]

@@ -102,6 +102,12 @@ pub(super) fn seen_of(page: &str, step: &str, inputs: &str) -> Option<Seen> {
     of_it.next().map(|(_, seen)| seen)
 }
 
+/// The commit that a page is about.
+pub(super) fn commit_of(page: &str) -> Option<&str> {
+    let (_, rest) = page.split_once(" about commit ")?;
+    rest.split_once(" of ").map(|(commit, _)| commit)
+}
+
 /// All steps of a commit.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -179,6 +185,7 @@ mod tests {
             assert_eq!(seen_of(&text, step, "abc"), seen, "{step}");
             assert_eq!(seen_of(&text, step, "abcd"), None, "{step}");
         }
+        assert_eq!(commit_of(&text), Some("c0ffee"));
         assert_eq!(seen_of(&text, "tests", "abc"), None);
         assert_eq!(seen_of("", "test", "abc"), None);
     }
