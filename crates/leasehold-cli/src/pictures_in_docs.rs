@@ -28,8 +28,22 @@ fn shown(command: &str) -> &'static str {
     rest.split("\n```").next().unwrap_or_default()
 }
 
+/// What is compared here, and what not: it depends on who comes when.
+const COMPARED: [&str; 5] = [
+    "leasehold status orders/42",
+    "leasehold status gpu",
+    "leasehold list orders/",
+    "leasehold doctor",
+    "leasehold watch --once",
+];
+const OTHERS: [&str; 2] = [
+    "leasehold run --fair --no-wait deploy -- make deploy",
+    "leasehold elect --observe scheduler",
+];
+
 #[track_caller]
 fn assert_shown(command: &str, rendered: &str) {
+    assert!(COMPARED.contains(&command), "{command}");
     assert_eq!(
         shown(command),
         rendered,
@@ -152,6 +166,16 @@ fn patient() -> Patient {
             .to_vec(),
         replaced: Vec::new(),
     }
+}
+
+#[test]
+fn whatever_the_page_shows_is_compared_or_said_not_to_be() {
+    let commands = PAGE.lines().filter_map(|line| line.strip_prefix("$ "));
+    let mut commands: Vec<_> = commands.collect();
+    let mut known = [&COMPARED[..], &OTHERS].concat();
+    commands.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(commands, known);
 }
 
 #[test]

@@ -47,22 +47,37 @@ pub(super) fn paths(path: &str, text: &str) -> Vec<Finding> {
     found
 }
 
-/// Source files that a document names in backticks and that are nowhere in the workspace. The end of a path is enough.
+/// Source files that a document names in backticks and that are nowhere in the workspace. The end of a path is enough, but in a table
+/// below a line that ends with the folder, `leasehold-core/src/` for instance, it is the path from there.
 pub(super) fn missing_files(path: &str, text: &str, files: &[String]) -> Vec<Finding> {
-    let exists = |name: &str| {
+    let mut folder = "";
+    let exists = |folder: &str, name: &str| {
+        let name = match folder {
+            "" => name.to_owned(),
+            folder => format!("{folder}/{name}"),
+        };
         let is_it = |file: &String| {
-            let before = file.strip_suffix(name);
+            let before = file.strip_suffix(&*name);
             before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
         };
         files.iter().any(is_it)
     };
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
+        if let Some((_, named)) = line
+            .strip_suffix("/`:")
+            .and_then(|line| line.rsplit_once('`'))
+        {
+            folder = named;
+        } else if !line.is_empty() && !line.starts_with('|') {
+            folder = "";
+        }
         // Every second part stands between two backticks.
         let names = line.split('`').skip(1).step_by(2);
         let is_source = |name: &&str| name.ends_with(".rs") || name.ends_with(".lua");
         for name in names.filter(is_source).flat_map(alternatives) {
-            if !name.contains(['*', ' ']) && !exists(&name) {
+            let folder = if name.contains("/src/") { "" } else { folder };
+            if !name.contains(['*', ' ']) && !exists(folder, &name) {
                 found.push(Finding {
                     path: path.to_owned(),
                     line: number + 1,
@@ -131,6 +146,9 @@ mod tests {
             let found = missing_files("x.md", text, &files);
             found.iter().map(|finding| finding.line).collect()
         };
+        // In the table of a folder, a name begins there.
+        let table = "In `a/src/`:\n\n| | `b.rs`, `a/src/b.rs` |\n| | `src/c.lua` |\n\nAnd `src/c.lua`\n";
+        assert_eq!(lines(table), [4]);
         let good = "`b.rs`, `a/src/{b,b}.rs`\n`src/c.lua`, `*.rs`, x.rs and `cat x.rs`\n";
         assert_eq!(lines(good), [0; 0]);
         assert_eq!(lines("a\n`d.rs`, `a/src/{b,e}.rs`\n`xb.rs`\n"), [2, 2, 3]);

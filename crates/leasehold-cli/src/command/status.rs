@@ -1,7 +1,7 @@
 //! `leasehold status`: who holds a lock.
 
 use crate::{
-    args::views::StatusArguments,
+    args::{nodes::NodesArguments, views::StatusArguments},
     failure::Failure,
     lock_view::{LockView, State},
     nodes::Nodes,
@@ -14,28 +14,7 @@ use std::time::Duration;
 /// Looks, and tells the code to exit with.
 pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let manager = nodes.onlooker(&place.agreement)?;
-    let mut view = waiting::for_it(async {
-        let seen = manager.inspect(&arguments.resource).await;
-        let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-        let seen = nodes.look_closer(&place.agreement, seen).await?;
-        let view = LockView::of(&seen, Whose::with(arguments.foreign));
-        Ok::<_, Failure>(readers::named_one(&nodes, view).await)
-    })??;
-    if view.state == State::Free || view.is_unheld_by_twins() {
-        let patient = usable::examined(&nodes, &place.agreement, Some(&arguments.resource), None)?;
-        for (node, why) in usable::hanging(&patient) {
-            output::talk(format_args!(
-                "{node}: does not tell whether it votes: {why}"
-            ));
-        }
-        match usable::state(&patient) {
-            // Its nodes vote, and are not at one: who is under way may win.
-            State::Free if view.state != State::Free => {}
-            state => view.state = state,
-        }
-    }
+    let view = look(place, &arguments.resource, arguments.foreign)?;
     let longest = place.agreement.longest_ttl().unwrap_or(Duration::MAX);
     match arguments.json {
         true => output::data(view.json()),
@@ -50,4 +29,31 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
         output::hint("`leasehold doctor` tells why, and the way out");
     }
     Ok(view.code())
+}
+
+/// Who holds a lock and, if nobody does, whether it can be had.
+fn look(place: &NodesArguments, resource: &str, foreign: bool) -> Result<LockView, Failure> {
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
+    let manager = nodes.onlooker(&place.agreement)?;
+    let mut view = waiting::for_it(async {
+        let seen = manager.inspect(resource).await;
+        let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
+        let seen = nodes.look_closer(&place.agreement, seen).await?;
+        let view = LockView::of(&seen, Whose::with(foreign));
+        Ok::<_, Failure>(readers::named_one(&nodes, view).await)
+    })??;
+    if view.state == State::Free || view.is_unheld_by_twins() {
+        let patient = usable::examined(&nodes, &place.agreement, Some(resource), None)?;
+        for (node, why) in usable::hanging(&patient) {
+            output::talk(format_args!(
+                "{node}: does not tell whether it votes: {why}"
+            ));
+        }
+        match usable::state(&patient) {
+            // Its nodes vote, and are not at one: who is under way may win.
+            State::Free if view.state != State::Free => {}
+            state => view.state = state,
+        }
+    }
+    Ok(view)
 }

@@ -126,10 +126,11 @@ mod tests {
         // It takes connections, and never answers.
         let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let silent = silent.local_addr().expect("it is bound").port();
-        let millis = |millis| Patience::Within(Duration::from_millis(millis));
+        let its_time = LockOptions::usual_node_limit(TTL);
+        let too_short = Patience::Within(its_time - Duration::from_millis(1));
         let ends = [
-            (millis(499), "127.0.0.1:1".to_owned()),
-            (millis(500), format!("127.0.0.1:{silent}")),
+            (too_short, "127.0.0.1:1".to_owned()),
+            (Patience::Within(its_time), format!("127.0.0.1:{silent}")),
             (Patience::Forever, format!("127.0.0.1:{silent}")),
         ];
         for (rest, expected) in ends {

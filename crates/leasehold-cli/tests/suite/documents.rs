@@ -2,7 +2,7 @@
 //!
 //! A line must end with 0, or with what it says behind it: `# exits with 121`.
 
-use crate::support::User;
+use crate::support::{User, commands};
 use leasehold_servers::{ServerSet, require_server};
 use std::{
     env, fs,
@@ -159,4 +159,24 @@ fn a_line_that_ends_otherwise_than_it_says_is_found() {
     let own = user.folder().display();
     assert_eq!(stopped, format!("{own}\n{own}\n"), "those of nobody else");
     assert_eq!(blocks("a\n```sh\nb\nc\n```\n```text\nd\n```\n"), ["b\nc"]);
+}
+
+#[test]
+fn the_page_of_the_command_has_a_row_for_each() {
+    let page = include_str!("../../../../docs/COMMAND.md");
+    let rows = page.lines().skip_while(|line| !line.starts_with("|---"));
+    let rows = rows.skip(1).map_while(|line| line.strip_prefix("| `"));
+    let named: String = rows
+        .filter_map(|row| row.split_once(" | "))
+        .map(|(name, _)| format!("`{name} "))
+        .collect();
+    for command in commands().iter().filter(|command| *command != "help") {
+        let is_named = [" ", "`"]
+            .iter()
+            .any(|end| named.contains(&format!("`{command}{end}")));
+        assert!(
+            is_named,
+            "docs/COMMAND.md has no row for `{command}`: {named}"
+        );
+    }
 }
