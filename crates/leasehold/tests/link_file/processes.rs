@@ -215,6 +215,32 @@ fn a_killed_holder_holds_nothing() {
 }
 
 #[test]
+fn a_key_ends_with_the_process_that_won_it_whoever_has_extended_it() {
+    let folder = Folder::new();
+    let (mut here, mut third) = (
+        Client::open(&folder.store(), "shared"),
+        Client::open(&folder.store(), "third"),
+    );
+    assert_eq!(here.acquire("r"), Vote::GRANTED);
+    let mut other = Process::start("obey as shared", &folder.store());
+    other.tell("tell");
+    // It has extended the key, and has ended.
+    let words = other.words();
+    assert!(words.contains("Granted"), "{words}");
+    assert!(other.0.wait().is_ok());
+    assert!(matches!(third.acquire("r"), Vote::Refused(_)));
+    assert_eq!(here.release("r"), Vote::GRANTED);
+
+    let mut other = Process::start("obey as shared", &folder.store());
+    other.tell("take");
+    other.hear("taken");
+    assert_eq!(here.extend("r"), Vote::GRANTED);
+    assert!(matches!(third.acquire("r"), Vote::Refused(_)));
+    other.kill();
+    third.acquire_at_last("r");
+}
+
+#[test]
 fn processes_killed_in_the_middle_hold_nobody_up() {
     let folder = Folder::new();
     let mut here = Client::open(&folder.store(), "here");

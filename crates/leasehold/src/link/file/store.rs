@@ -20,6 +20,7 @@ use super::{
     time_namespace::Notes,
 };
 use crate::{clock::Clock, link::watch::is_watched};
+use found::Found;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls, types::Bytes};
 use leasehold_core::{
     Fault, FaultKind, FencingToken, Instant, Request, Resource, Vote,
@@ -259,7 +260,7 @@ impl Store {
         if found.is_new && sets && !self.make_room(txn, now)? {
             return self.is_full(txn);
         }
-        self.change(txn, resource, ruling.change)?;
+        self.change(txn, resource, (&found, ruling.change))?;
         if let Some(readers) = ruling.readers {
             self.keep_readers(txn, resource, (&found, readers))?;
         }
@@ -270,7 +271,7 @@ impl Store {
         &mut self,
         txn: &mut RwTxn<'_>,
         resource: &Resource,
-        change: Change,
+        (found, change): (&Found, Change),
     ) -> heed::Result<()> {
         let place = key_of(resource);
         match change {
@@ -279,8 +280,10 @@ impl Store {
                 self.locks.delete(txn, &place)?;
             }
             Change::Set(key) => {
+                // Argument S1: a key ends with the process that won it, and not with one that extends it and ends before.
+                let holder = found.holder_of(&key.owner).unwrap_or(self.holder);
                 let record = Record {
-                    holder: self.holder,
+                    holder,
                     key,
                     name: resource.as_str().to_owned(),
                 };

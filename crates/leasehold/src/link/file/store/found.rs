@@ -1,14 +1,19 @@
 //! What stands in the file for a resource, and how those who read it are written down.
 
 use super::{Store, rejected};
-use crate::link::file::record::{Record, Shares, key_of};
+use crate::link::file::{
+    process_identity::ProcessIdentity,
+    record::{Record, Shares, key_of},
+};
 use heed::RwTxn;
-use leasehold_core::{Instant, Resource, Vote, table::Key};
+use leasehold_core::{Instant, Owner, Resource, Vote, table::Key};
 
 /// What there is of a resource that counts.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) key: Option<Key>,
+    /// The process that won it.
+    holder: Option<ProcessIdentity>,
     shares: Vec<Record>,
     /// Nothing at all is there.
     pub(super) is_new: bool,
@@ -18,6 +23,12 @@ impl Found {
     /// Those who read.
     pub(super) fn readers(&self) -> Vec<Key> {
         self.shares.iter().map(|share| share.key.clone()).collect()
+    }
+
+    /// With which process the key of this owner ends, if it was won before.
+    pub(super) fn holder_of(&self, owner: &Owner) -> Option<ProcessIdentity> {
+        let is_same = self.key.as_ref().is_some_and(|key| key.owner == *owner);
+        self.holder.filter(|_| is_same)
     }
 }
 
@@ -56,15 +67,17 @@ impl Store {
             record.key.expires_at <= now || !self.holder.knows_gone(&record.holder)
         };
         let mut records: Vec<Record> = records.into_iter().filter(counts).collect();
-        Ok(Ok(match is_read {
-            true => Found {
+        if is_read {
+            return Ok(Ok(Found {
                 shares: records,
                 ..Found::default()
-            },
-            false => Found {
-                key: records.pop().map(|record| record.key),
-                ..Found::default()
-            },
+            }));
+        }
+        let record = records.pop();
+        Ok(Ok(Found {
+            holder: record.as_ref().map(|record| record.holder),
+            key: record.map(|record| record.key),
+            ..Found::default()
         }))
     }
 

@@ -22,15 +22,15 @@ impl Store {
             match self.found(txn, resource, now)? {
                 Ok(found) => {
                     is_new |= found.is_new;
-                    all.push((found.readers(), found.key));
+                    all.push((found.readers(), found));
                 }
                 Err(damaged) => return Ok(damaged),
             }
             counters.push(self.counters.get(txn, counter_of(resource))?);
         }
         let each_stored = all.iter().zip(&counters);
-        let stored = each_stored.map(|((readers, key), counter)| Stored {
-            key: key.as_ref(),
+        let stored = each_stored.map(|((readers, found), counter)| Stored {
+            key: found.key.as_ref(),
             readers,
             counter: *counter,
             queue: None,
@@ -48,7 +48,8 @@ impl Store {
                 self.counters.put(txn, counter_of(resource), token)?;
             }
         }
-        for (resource, change) in each.iter().zip(ruling.changes) {
+        let found = all.iter().map(|(_, found)| found);
+        for (resource, change) in each.iter().zip(found.zip(ruling.changes)) {
             self.change(txn, resource, change)?;
         }
         Ok(ruling.vote)
