@@ -215,7 +215,8 @@ impl DetachedLease {
     }
 
     /// Lets the keys live for `ttl` from now on, and tells for how long the lease may be relied upon. A lease that
-    /// lasts longer already is not shortened, and what is told is how long that is.
+    /// lasts longer already is not shortened, and what is told is how long that is. Of several names the nodes do not tell that, so
+    /// what is told is `ttl`, less what is taken off each lease.
     ///
     /// Asks all nodes once and waits for a quorum, for the nodes' time limit at most; then asks them how long the keys
     /// live, and waits for 100 ms at most. What fails changes nothing: the lease is as valid as it was. Nodes that lost the key are not given it again.
@@ -243,7 +244,11 @@ impl DetachedLease {
             None => Err(ExtendError::ShutDown { resource }),
             Some(Err(failure)) => Err(ExtendError::from_core(failure, &resource, &handle.names())),
             Some(Ok(valid_until)) => {
-                let valid_until = valid_until.max(self.kept_until(&timing).await);
+                // Argument S3: of several names a node tells how long the last lives, and the lease ends with the first.
+                let valid_until = match resource.is_several() {
+                    true => valid_until,
+                    false => valid_until.max(self.kept_until(&timing).await),
+                };
                 // Argument S6: the clock is read last, after every wait.
                 let left = valid_until.saturating_since(handle.clock().now());
                 if left.is_zero() {

@@ -101,6 +101,29 @@ fn in_a_file_all_are_held_or_none() {
 }
 
 #[test]
+fn several_names_are_extended_for_as_long_as_the_first_of_them_lasts() {
+    let manager = LockManager::builder()
+        .memory(3)
+        .build()
+        .expect("three nodes");
+    let second = Duration::from_secs(1);
+    let options = LockOptions::new().ttl(second).no_renewal();
+    let both = manager
+        .mutex_all_with(["a", "b"], options)
+        .expect("good names");
+    let guard = block_on(both.acquire()).expect("both are free");
+    let owner = block_on(guard.detach()).expect("it is held");
+    let one = manager.detached("a", owner.clone()).expect("a good name");
+    assert!(block_on(one.extend(20 * second)).is_ok_and(|told| told > 19 * second));
+    let both = manager.detached_all(["a", "b"], owner).expect("good names");
+    let told = block_on(both.extend(second)).expect("both are held");
+    assert!(told <= second, "{told:?}");
+    // Nothing was taken away from the other either.
+    let told = block_on(one.extend(second)).expect("it is held");
+    assert!(told > 18 * second, "{told:?}");
+}
+
+#[test]
 fn plain_locks_of_several_names_exclude_and_are_excluded() {
     let servers = servers(3);
     let [one, two] = [0, 1].map(|_| builder(&servers).build_plain().expect("good addresses"));
