@@ -172,8 +172,8 @@ pub(crate) const SAY_ONE_NUMBER: &str = "say the same --permits everywhere; to c
                               which `leasehold status` shows, or choose another name";
 
 /// For those who wait for servers that may have forgotten something.
-pub(crate) const ADMIT: &str = "if these nodes have forgotten no lock that is still held (they are brand-new, say), \
-                                `leasehold admit` lets them vote at once";
+pub(crate) const ADMIT: &str = "if these nodes have forgotten no lock that is still held (they are brand-new, say), and no program locks with \
+                                another list, `leasehold admit` lets them vote at once";
 
 #[cfg(test)]
 mod tests {

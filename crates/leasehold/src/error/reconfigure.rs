@@ -45,7 +45,17 @@ pub enum ReconfigureError {
     Foreign {
         /// The node.
         node: NodeName,
+        /// Its own key, in which it keeps that.
+        key: String,
         /// Its configuration.
+        configuration: String,
+    },
+    /// An old node came with another change, which was begun and has not been finished: nobody knows for how long it has to wait.
+    /// Run that change again first. Nothing was changed.
+    Begun {
+        /// The node.
+        node: NodeName,
+        /// What it says of the change.
         configuration: String,
     },
     /// Two addresses of one list lead to the same server. Nothing was changed.
@@ -83,18 +93,12 @@ impl fmt::Display for ReconfigureError {
                 reached,
                 nodes,
                 faults,
-            } => {
-                let (list, why) = match list {
-                    NodeList::Former => ("old", "the others could go on locking as before"),
-                    NodeList::New => ("new", "too few would be left to lock anything"),
-                };
-                write!(
-                    out,
-                    "{reached} of {nodes} {list} nodes can be reached and {needed} are needed, or {why}; nothing was \
-                     changed: {}",
-                    Faults(faults)
-                )
-            }
+            } => write!(
+                out,
+                "{reached} of {nodes} {list} nodes can be reached and {needed} are needed, or {}; nothing was changed: {}",
+                list.why(),
+                Faults(faults)
+            ),
             Self::FormerNodes {
                 node,
                 given,
@@ -114,11 +118,19 @@ impl fmt::Display for ReconfigureError {
             ),
             Self::Foreign {
                 node,
+                key,
                 configuration,
             } => write!(
                 out,
                 "the new node {node} is used with a configuration that is not the old one; if nobody uses it any more, \
-                 delete the node's own key there; nothing was changed: {configuration}"
+                 delete the key {key} there; nothing was changed: {configuration}"
+            ),
+            Self::Begun {
+                node,
+                configuration,
+            } => write!(
+                out,
+                "at {node} {configuration}; run that change again first; nothing was changed"
             ),
             Self::SameServer { node, other } => write!(
                 out,
@@ -129,6 +141,25 @@ impl fmt::Display for ReconfigureError {
                 "it was begun and is not finished; nodes that were reached vote for nobody until it is run again: {}",
                 Faults(faults)
             ),
+        }
+    }
+}
+
+impl fmt::Display for NodeList {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Former => "old",
+            Self::New => "new",
+        })
+    }
+}
+
+impl NodeList {
+    /// What is wrong where too few of it are told.
+    const fn why(self) -> &'static str {
+        match self {
+            Self::Former => "the others could go on locking as before",
+            Self::New => "too few would be left to lock anything",
         }
     }
 }
@@ -148,7 +179,8 @@ leasehold_core::debug_by_sentence!(ReconfigureError {
     OutOfReach { list, needed, reached, nodes, faults },
     FormerNodes { node, given, configuration },
     Unreadable { node, configuration },
-    Foreign { node, configuration },
+    Foreign { node, key, configuration },
+    Begun { node, configuration },
     SameServer { node, other },
     Unfinished { faults },
 });

@@ -410,8 +410,8 @@ impl Operator {
 
     /// Makes the configuration of this operator (its nodes, quorum, maximum TTL, restart guard …) the one that the
     /// nodes agree on, while clients of the old one may still run. They lose their leases in their time, and are
-    /// told of a disagreement from then on. Start clients of the new configuration afterwards, or at least not on
-    /// nodes that are all new.
+    /// told of a disagreement from then on. Start clients of the new configuration afterwards: new nodes that are a quorum of the new
+    /// list take the word of one that comes before, and let it lock while the old configuration goes on.
     ///
     /// It waits for no lease to end; the nodes do, and say so to the first who want a lock. Waits for all nodes at
     /// once, four times, for about a minute at most. Doing it again is harmless: what was done stays, what was not
@@ -420,9 +420,10 @@ impl Operator {
     /// # What it does
     /// 1. It looks at all nodes. If too few can be reached, or the lists cannot be right, it stops.
     /// 2. It marks every node, old or new: a marked node votes for nobody and extends nothing. At least n − q + 1
-    ///    of the n old nodes must be marked (q the old quorum), and as many of the new by their numbers.
+    ///    of the n old nodes must be marked (q the old quorum), and a quorum of the new ones.
     /// 3. It then tells the marked nodes the new configuration, the counters of the old nodes, and to abstain for
-    ///    the quarantine of the old or of the new configuration, whichever is longer.
+    ///    the quarantine of the old or of the new configuration, or for as long as the change before lets an old node wait,
+    ///    whichever is longest.
     ///
     /// # Why it is safe
     /// * *Nothing old begins after step 2.* The old nodes without a mark are at most q − 1. Every round of an old
@@ -431,7 +432,9 @@ impl Operator {
     ///   keys are, also if they are on nodes that nobody reached (argument [S2](crate::safety#s2)).
     /// * *Nothing new begins before that.* Of any new quorum at least one node was marked in step 2. It votes when
     ///   its abstention has ended, which began after step 2 and lasts for longer than the old maximum TTL, drift and
-    ///   clock skew included (argument [S9](crate::safety#s9)). A restart on the way makes it no shorter.
+    ///   clock skew included (argument [S9](crate::safety#s9)). Leases of a configuration that ended before have ended by then as well:
+    ///   of those nodes that wait for them, which are a quorum, at least one is looked at in step 1. A restart on the way makes it
+    ///   no shorter; a restart without data does, where it leaves no quorum that waits.
     /// * *A run that ends in the middle* leaves marks, which let nobody in. The next run begins with step 1. Nodes that
     ///   are of the new configuration already are left alone only if n − q + 1 of the old ones are: then an earlier run
     ///   had come to step 3.

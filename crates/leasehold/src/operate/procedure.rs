@@ -96,9 +96,11 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
     check_reach(&sites, NodeList::Former, needed)?;
     let longest = noted.iter().map(|noted| noted.quarantine).max();
     let quarantine = target.quarantine().max(longest.unwrap_or_default());
+    let quarantine = quarantine.max(still_awaited(&sites));
     let settled = |site: &&Site| site.is_former && site.has(&target.fingerprint());
     let is_settled = sites.iter().filter(settled).count() >= needed;
-    let new = quorum.nodes().len() + 1 - quorum.needed();
+    // So many that the next change, which reaches one of each quorum, finds a node that waits.
+    let new = quorum.needed();
     let is_replacement = is_replacement(&sites, &target);
     Ok(Plan {
         sites,
@@ -109,6 +111,14 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
         is_settled,
         is_replacement,
     })
+}
+
+/// For how long a change before this one still lets nodes wait that leave or stay.
+fn still_awaited(sites: &[Site]) -> Duration {
+    let former = sites.iter().filter(|site| site.is_former);
+    let left = former.filter_map(Site::look).map(|look| look.left);
+    // Argument S9: leases of configurations that ended before may live for so long.
+    left.max().unwrap_or_default()
 }
 
 /// Whether one node takes the place of another, the configuration is the same in everything else, and no other change is
@@ -167,7 +177,8 @@ async fn look(sites: Vec<(RedisUrl, [bool; 2])>, target: &Configuration) -> Vec<
         async move {
             let look = async {
                 let mut admin_client = AdminClient::visit(url, node_key).await?;
-                let look = admin_client.look(guard, "off").await?;
+                // Nothing but what a change made it wait for: what it has for itself is no longer than the quarantine of its configuration.
+                let look = admin_client.look(guard, "0").await?;
                 match look.unsuitable.clone() {
                     Some(why) => Err(why),
                     None => Ok((admin_client, look)),
@@ -228,7 +239,14 @@ fn configurations(
         }
         let is_marked = fingerprint.starts_with(MARK);
         let text = match (is_marked, &look.text_before) {
-            (true, None) => continue,
+            (true, None) if *fingerprint == mark_of(target) => continue,
+            // It came with a change that has not told it for how long to wait.
+            (true, None) => {
+                return Err(ReconfigureError::Begun {
+                    node: site.name.clone(),
+                    configuration: look.text.clone().unwrap_or_else(|| fingerprint.clone()),
+                });
+            }
             (true, Some(before)) => before.clone(),
             (false, _) => text_of(sites, fingerprint),
         };
@@ -251,6 +269,16 @@ fn configurations(
         from.insert(text);
         noted.push(read);
     }
+    check_new(sites, target, &known)?;
+    Ok((from, noted))
+}
+
+/// Whether nobody uses the nodes that come, but with one of these configurations.
+fn check_new(
+    sites: &[Site],
+    target: &Configuration,
+    known: &BTreeSet<String>,
+) -> Result<(), ReconfigureError> {
     for site in sites.iter().filter(|site| !site.is_former) {
         let Some(look) = site.look() else { continue };
         let Some(fingerprint) = &look.fingerprint else {
@@ -262,11 +290,12 @@ fn configurations(
             let text = look.text.clone();
             return Err(ReconfigureError::Foreign {
                 node: site.name.clone(),
+                key: target.node_key(),
                 configuration: text.unwrap_or_else(|| fingerprint.clone()),
             });
         }
     }
-    Ok((from, noted))
+    Ok(())
 }
 
 /// What a fingerprint stands for, as far as any node tells: one that was flushed may have no more than that.

@@ -5,6 +5,7 @@ mod balancers;
 mod blocking;
 mod callers;
 mod calls;
+mod changes;
 mod cluster_faults;
 mod cluster_locks;
 mod cluster_operator;

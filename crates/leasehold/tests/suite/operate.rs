@@ -198,34 +198,29 @@ fn what_was_done_is_left_alone_by_the_next_run() {
     rivals.end();
 }
 
+/// What a server keeps of itself under this name.
+fn kept(server: &Server, field: &str) -> String {
+    let kept = server.command(&["HGET", "leasehold:node", field]);
+    kept.expect("it answers")
+        .text()
+        .expect("it is there")
+        .to_owned()
+}
+
 #[test]
 fn a_change_that_was_begun_lets_nobody_in_until_it_is_made() {
     let (servers, urls) = servers(3);
     admit(&builder(&urls, 400));
-    let fingerprint = |url| {
-        let server: &Server = url;
-        let kept = server.command(&["HGET", "leasehold:node", "cfg"]);
-        kept.expect("it answers")
-            .text()
-            .expect("it is there")
-            .to_owned()
-    };
+    let fingerprint = |server| kept(server, "cfg");
     let before = fingerprint(&servers[0]);
     let survey = survey(&builder(&urls, 800));
     assert!(matches!(
         &survey[0].answer,
         NodeAnswer::Told(told) if matches!(told.membership, Membership::Others { .. })
     ));
-    let about = |server: &Server| {
-        let kept = server.command(&["HGET", "leasehold:node", "about"]);
-        kept.expect("it answers")
-            .text()
-            .expect("it is there")
-            .to_owned()
-    };
     // As a run leaves them that ends in the middle.
     for server in &servers[..2] {
-        let was = about(server);
+        let was = kept(server, "about");
         let words = [
             "HSET",
             "leasehold:node",
@@ -263,6 +258,7 @@ fn a_node_that_was_marked_alone_stops_the_new_and_not_the_old() {
     admit(&builder(&urls, 400));
     let mut rivals = Rivals::default();
     let wins = rivals.join(builder(&urls, 400), 10);
+    let was = kept(&servers[0], "about");
     let mark = [
         "HSET",
         "leasehold:node",
@@ -270,6 +266,8 @@ fn a_node_that_was_marked_alone_stops_the_new_and_not_the_old() {
         "pending:0123",
         "about",
         "begun",
+        "was",
+        &was,
     ];
     servers[0].command(&mark).expect("it answers");
     // The single node of the new configuration: it must not vote while the others may.

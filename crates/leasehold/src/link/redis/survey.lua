@@ -7,7 +7,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local kept = redis.call('HMGET', KEYS[1], 'id', 'until', 'why', 'cfg', 'about', 'was', 'logged')
 -- As long as the guard will say at the next vote, and not for as long as a clock was set back (`abstains`).
 local ends, longest = tonumber(kept[2] or '0') or 0, tonumber(ARGV[1]) or math.huge
-if kept[3] == 'reconfigured' then
+-- Under the mark of a change stands what the change before it made the node wait for.
+if kept[3] == 'reconfigured' or kept[3] == 'unfinished' then
   longest = math.max(longest, noted_wait(redis.call('HGET', KEYS[1], 'wait'), ends))
 end
 ends = math.min(ends, now + longest)
