@@ -142,6 +142,8 @@ pub struct Process {
     pub evicted: u64,
     /// Whether it writes its changes down.
     pub log: Log,
+    /// Whether it has begun to write its log anew since it started, as it does when a log is turned on.
+    pub has_rewritten: bool,
 }
 
 /// Whether a process writes every change to a file.
@@ -168,6 +170,7 @@ impl Process {
             may_evict: false,
             evicted: 0,
             log: Log::Off,
+            has_rewritten: false,
         }
     }
 }
@@ -256,7 +259,7 @@ impl Quarantine {
         process: &Process,
     ) -> Result<(), Abstention> {
         let (until, cause) = self.wait(marker.as_ref(), now, met, process);
-        let durability = self.durability(marker.as_ref(), process.log);
+        let durability = self.durability(marker.as_ref(), process);
         let unfit = unfit(process, durability);
         *marker = Some(Marker {
             id: process.id.clone(),
@@ -294,9 +297,13 @@ impl Quarantine {
         let Some(marker) = marker else {
             return (anew, AbstentionCause::Empty);
         };
+        // Argument S9: a process without a log has read something else, an old snapshot for instance. If its log was turned on
+        // since, it has begun to write it anew.
+        let has_read_log = process.log == Log::On && !process.has_rewritten;
         // What the disk kept is all there was, unless the disk was another's, or another process is met than asked.
         let kept_all = self.disk == Disk::Trusted
             && marker.durability == Durability::Kept
+            && has_read_log
             && !process.was_replica
             && met == Some(&process.id);
         let forgot = if marker.id != process.id && !kept_all {
@@ -315,10 +322,12 @@ impl Quarantine {
     }
 
     /// Whether the disk can be trusted from now on.
-    fn durability(&self, marker: Option<&Marker>, log: Log) -> Durability {
+    fn durability(&self, marker: Option<&Marker>, process: &Process) -> Durability {
         let was_kept = marker.is_some_and(|marker| marker.durability == Durability::Kept);
-        match (self.disk, log) {
+        match (self.disk, process.log) {
             (Disk::Ignored, _) => Durability::Ignored,
+            // Argument S9: a replica copies what is written here, and may be a master of its own one day, with an old disk.
+            _ if process.has_replicas => Durability::Lost,
             // A log that was turned on is whole when it has been rewritten.
             (Disk::Trusted, Log::On) => Durability::Kept,
             (Disk::Trusted | Disk::Unasked, Log::On | Log::Rewriting) if was_kept => {
@@ -358,9 +367,9 @@ const fn unfit(process: &Process, durability: Durability) -> Option<AbstentionCa
     match durability {
         _ if process.is_replica => Some(AbstentionCause::Replica),
         _ if process.may_evict => Some(AbstentionCause::MayEvict),
-        Durability::Lost => Some(AbstentionCause::NotDurable),
         // A replica that takes over, and restarts before anybody votes on it, has another's disk.
-        Durability::Kept if process.has_replicas => Some(AbstentionCause::HasReplicas),
+        Durability::Lost if process.has_replicas => Some(AbstentionCause::HasReplicas),
+        Durability::Lost => Some(AbstentionCause::NotDurable),
         Durability::Ignored | Durability::Kept => None,
     }
 }

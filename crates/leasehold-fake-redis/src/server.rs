@@ -50,6 +50,8 @@ pub struct Server {
     pub is_rewriting: bool,
     /// Whether it is to be rewritten when another child has come to its end.
     pub is_rewrite_scheduled: bool,
+    /// Whether it has done so before, since it started.
+    pub has_rewritten: bool,
     /// How many replicas it has.
     pub replicas: u64,
     /// The limit of its memory in bytes; none if 0.
@@ -171,6 +173,8 @@ impl Server {
                 say("aof_enabled", flag(self.has_log));
                 say("aof_rewrite_in_progress", flag(self.is_rewriting));
                 say("aof_rewrite_scheduled", flag(self.is_rewrite_scheduled));
+                let took = if self.has_rewritten { "0" } else { "-1" };
+                say("aof_last_rewrite_time_sec", took);
             }
             "stats" => say("evicted_keys", &self.evicted_keys.to_string()),
             _ => {

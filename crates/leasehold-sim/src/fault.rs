@@ -281,6 +281,9 @@ impl World {
     }
 
     fn crash(&mut self, node: usize, until: Moment) {
+        if self.nodes[node].has_unseen_log() {
+            return;
+        }
         let crash = self.setting.crash;
         // A dying node acts no more: it is down before its connections break.
         self.nodes[node].is_up = false;
@@ -315,6 +318,17 @@ impl World {
             format!("n{node}       {keeps}, and is back at {}", seconds(back))
         });
         self.nodes[node].serve_anew(back, false, false);
+        if crash.may_miss_log && self.rng.coin() {
+            self.trace.tell(self.now, || {
+                format!("n{node}       reads its last snapshot instead, and has no log for a while")
+            });
+            self.nodes[node].miss_log();
+            let on_ns = self
+                .rng
+                .pick(&[0, self.setting.ttl_ns / 2, 2 * self.setting.ttl_ns]);
+            self.queue.plan(back.after(on_ns), Event::Log { node });
+            forgets = true;
+        }
         if forgets {
             self.has_forgotten(node);
         }
@@ -340,7 +354,7 @@ impl World {
             format!("n{node}       logs again, rewrites first: {is_behind}")
         });
         if is_behind {
-            let until = self.for_a_while();
+            let until = self.for_a_while().max(self.now);
             self.queue.plan(until, Event::Log { node });
         }
     }

@@ -183,7 +183,8 @@ impl Node {
         let (log, lack) = (self.log(), self.lack());
         let (may_evict, evicted) = self.limit(now);
         let scripted = self.scripted.as_mut()?;
-        scripted.log(log, lack != Some(log::Lack::Unsynced));
+        let has_rewritten = self.process.has_rewritten;
+        scripted.log((log, has_rewritten), lack != Some(log::Lack::Unsynced));
         scripted.limit(may_evict, evicted);
         scripted.starve(is_starved);
         Some((scripted, &mut self.data, us))

@@ -180,6 +180,8 @@ pub(crate) struct Crash {
     /// Whether the node is kept away until every lease that it may have forgotten has ended: the delayed
     /// restart of the Redlock page.
     pub(crate) delayed: bool,
+    /// Whether a node may come back on its last snapshot, without the log that its clients rely on, which somebody turns on again.
+    pub(crate) may_miss_log: bool,
 }
 
 /// What a node still knows after a crash.
@@ -210,6 +212,7 @@ impl Crash {
     const HARMLESS: Self = Self {
         keeps: Keeps::All,
         delayed: false,
+        may_miss_log: false,
     };
 }
 

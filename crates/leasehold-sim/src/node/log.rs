@@ -30,8 +30,18 @@ impl Node {
         self.behind.get_or_insert(Behind { lack, disk });
     }
 
+    /// The node is back without its log, on its last snapshot: that it has a log was never written to its file of settings.
+    pub(crate) fn miss_log(&mut self) {
+        // The log is as it was, and so complete: nothing is granted meanwhile.
+        let (lack, disk) = (Lack::Off, self.logged());
+        self.data = self.snapshot.clone();
+        self.behind = Some(Behind { lack, disk });
+    }
+
     /// The settings are back. Whether the disk still lacks something.
     pub(crate) fn log_again(&mut self) -> bool {
+        // Whoever turns it on lets it be written anew.
+        self.process.has_rewritten |= self.lack().is_some_and(|lack| lack != Lack::Unsynced);
         // Argument S9: a log that was off when nobody looked is taken for one that was always on. So it has everything
         // at once here: that the server dies before it has been rewritten is left unseen.
         let is_relied_on = self.says_that_all_is_logged();
@@ -55,6 +65,12 @@ impl Node {
             None => self.logged(),
         };
         is_behind
+    }
+
+    /// Whether a log was turned on that no client has looked at yet, and that is taken for one that was read. Argument S9: that the
+    /// server dies before one does is left unseen.
+    pub(crate) fn has_unseen_log(&self) -> bool {
+        self.process.has_rewritten && self.says_that_all_is_logged() && !self.is_vouched_for()
     }
 
     pub(super) fn log(&self) -> Log {
@@ -93,6 +109,16 @@ impl Node {
             ..data
         };
         data
+    }
+
+    /// Whether a client has looked at the process.
+    fn is_vouched_for(&self) -> bool {
+        #[cfg(feature = "lua")]
+        if let Some(scripted) = &self.scripted {
+            return scripted.is_vouched_for(&self.data, &self.process.id);
+        }
+        let marker = self.data.marker.as_ref();
+        marker.is_some_and(|marker| marker.id == self.process.id)
     }
 
     fn says_that_all_is_logged(&self) -> bool {

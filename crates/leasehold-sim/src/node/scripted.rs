@@ -134,7 +134,8 @@ impl Scripted {
     }
 
     /// What becomes of its writes.
-    pub(crate) fn log(&mut self, log: Log, is_synced: bool) {
+    pub(crate) fn log(&mut self, (log, has_rewritten): (Log, bool), is_synced: bool) {
+        self.server.has_rewritten = has_rewritten;
         self.server.has_log = log != Log::Off;
         self.server.is_rewriting = log == Log::Rewriting;
         self.is_synced = is_synced;
@@ -152,6 +153,12 @@ impl Scripted {
     pub(crate) fn says_that_all_is_logged(&self, data: &Data) -> bool {
         let key = self.fleet.configuration.node_key();
         data.keys.field(key.as_bytes(), b"logged") == Some(b"1")
+    }
+
+    /// Whether it has written down that it is this process.
+    pub(crate) fn is_vouched_for(&self, data: &Data, id: &Identity) -> bool {
+        let key = self.fleet.configuration.node_key();
+        data.keys.field(key.as_bytes(), b"id") == Some(id.as_str().as_bytes())
     }
 
     /// The next look is made in any case.

@@ -81,6 +81,7 @@ pub(super) fn restart(setting: &mut Setting, rng: &mut Rng) {
     setting.crash = Crash {
         keeps: Keeps::Nothing,
         delayed: false,
+        may_miss_log: false,
     };
 }
 

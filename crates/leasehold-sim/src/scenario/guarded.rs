@@ -107,6 +107,7 @@ fn forgets(setting: &mut Setting, rng: &mut Rng, keeps: Keeps) {
     setting.crash = Crash {
         keeps,
         delayed: false,
+        may_miss_log: false,
     };
 }
 
@@ -165,10 +166,14 @@ fn disk(setting: &mut Setting, rng: &mut Rng) {
     }
 }
 
-/// What is written while a log is off is lost with the power.
+/// What is written while a log is off is lost with the power; a log may be turned on late.
 fn log(setting: &mut Setting, rng: &mut Rng) {
     disk(setting, rng);
     strikes(setting, rng, Kind::Unlog);
+    if rng.coin() {
+        snapshots(setting, rng);
+        setting.crash.may_miss_log = true;
+    }
 }
 
 fn guarded_lawless(setting: &mut Setting, rng: &mut Rng) {

@@ -209,6 +209,7 @@ fn delayed_restart(setting: &mut Setting, rng: &mut Rng) {
     setting.crash = Crash {
         keeps: rng.pick(&[Keeps::Nothing, Keeps::Snapshot]),
         delayed: true,
+        may_miss_log: false,
     };
 }
 

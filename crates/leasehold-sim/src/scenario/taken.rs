@@ -44,6 +44,7 @@ fn taken_away(setting: &mut Setting, rng: &mut Rng) {
     setting.crash = Crash {
         keeps: Keeps::All,
         delayed: true,
+        may_miss_log: false,
     };
     for kind in [Kind::Hang, Kind::Partition] {
         if rng.coin() {

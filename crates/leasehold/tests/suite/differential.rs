@@ -104,6 +104,11 @@ impl Both {
         let before = self.real.says("master_replid2");
         self.model.replid2 = Some(before).filter(|id| id.contains(|digit| digit != '0'));
         self.model.is_replica = self.real.says("role") == "slave";
+        self.look_for_rewrites();
+    }
+
+    fn look_for_rewrites(&mut self) {
+        self.model.has_rewritten = self.real.says("aof_last_rewrite_time_sec") != "-1";
     }
 
     fn step(&mut self) {
@@ -380,15 +385,18 @@ fn facts(info: &[u8]) -> String {
         };
         info.lines()
             .find(line)
+            .map(|line| match line.trim() {
+                // Whether there was one counts, and not how long it took.
+                took if name == REWRITE && !took.ends_with(":-1") => format!("{name}:0"),
+                said => said.to_owned(),
+            })
             .unwrap_or_default()
-            .trim()
-            .to_owned()
     });
     said.join(" ")
 }
 
 /// What scripts read of INFO, and what links read of their answers, but for the version.
-const FACTS: [&str; 12] = [
+const FACTS: [&str; 13] = [
     "redis_mode",
     "run_id",
     "role",
@@ -401,7 +409,9 @@ const FACTS: [&str; 12] = [
     "aof_enabled",
     "aof_rewrite_in_progress",
     "aof_rewrite_scheduled",
+    REWRITE,
 ];
+const REWRITE: &str = "aof_last_rewrite_time_sec";
 
 /// The model's bytes, by the reader of the real server's.
 fn read(wire: &[u8]) -> Reply {

@@ -55,5 +55,6 @@ mod support;
 mod testing;
 mod timestamp;
 mod tokens;
+mod trusted_log;
 mod twemproxy;
 mod twins;

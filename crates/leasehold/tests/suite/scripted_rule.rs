@@ -19,7 +19,7 @@ use leasehold_core::{
     quarantine::{Disk, Log, Marker, Process, Quarantine},
 };
 use leasehold_fake_redis::{Data, Interpreter, Server, Time};
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 /// How many steps all seeds together go; more by the environment.
 fn steps() -> u64 {
@@ -113,9 +113,10 @@ impl Twice {
     fn serve(&mut self, was_promoted: bool) {
         self.processes += 1;
         let was_replica = was_promoted || self.process.was_replica;
-        // As its file of settings says.
+        // As its file of settings says; and somebody may have turned a log on before anybody looks.
         self.process = Process {
-            log: Log::On,
+            log: self.dice.pick(&[Log::On, Log::On, Log::On, Log::Off]),
+            has_rewritten: self.dice.roll(4) == 0,
             ..process(self.processes, was_replica)
         };
         let (run_id, replid) = self.process.id.as_str().split_once('/').expect("two parts");
@@ -130,6 +131,7 @@ impl Twice {
     fn set(&mut self) {
         let (process, server) = (&self.process, &mut self.server);
         server.has_log = process.log != Log::Off;
+        server.has_rewritten = process.has_rewritten;
         server.maxmemory = u64::from(process.may_evict);
         server.maxmemory_policy = "allkeys-lru".to_owned();
         server.evicted_keys = process.evicted;
@@ -166,7 +168,9 @@ impl Twice {
             3 => process.is_replica = !process.is_replica,
             _ => {
                 let logs = [Log::Off, Log::Rewriting, Log::On, Log::On];
-                process.log = self.dice.pick(&logs);
+                let before = mem::replace(&mut process.log, self.dice.pick(&logs));
+                let is_turned_on = before == Log::Off && process.log != Log::Off;
+                process.has_rewritten |= is_turned_on || process.log == Log::Rewriting;
             }
         }
         self.set();

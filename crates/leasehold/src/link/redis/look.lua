@@ -4,13 +4,18 @@ local function said(info, name)
   local _, last = string.find(info, '\n' .. name .. ':', 1, true)
   return last and string.match(info, '^[^\r]*', last + 1) or ''
 end
+-- Whether no log is being written anew, or will be.
+local function writes_nothing_anew(info)
+  return said(info, 'aof_rewrite_in_progress') == '0' and said(info, 'aof_rewrite_scheduled') == '0'
+end
 -- Whether every vote is known to be on the disk: '1'; 'lost': it is not, and a disk that says so may be an old one; '0':
 -- nobody relies on it.
 local function durability(info, disk, before)
-  if disk ~= '0' and disk ~= '2' and said(info, 'aof_enabled') == '1' then
+  -- Argument S9: a replica copies what is written here, and may be a master of its own one day, with an old disk.
+  local has_replicas = (tonumber(said(info, 'connected_slaves')) or 0) > 0
+  if disk ~= '0' and disk ~= '2' and said(info, 'aof_enabled') == '1' and not has_replicas then
     -- A log that was turned on is whole when it has been rewritten.
-    local is_whole = said(info, 'aof_rewrite_in_progress') == '0' and said(info, 'aof_rewrite_scheduled') == '0'
-    if before == '1' or disk == '1' and is_whole then
+    if before == '1' or disk == '1' and writes_nothing_anew(info) then
       return '1'
     end
   end
@@ -38,6 +43,10 @@ local function look(key, kept, now, span, disk, met, info)
   -- What the disk kept is all there was, if it got everything then and does now, unless it was another's.
   local trusted = disk == '1' and kept[5] == '1'
   local kept_all = id and trusted and met == current and string.find(info, '\nmaster_replid2:0+\r')
+  -- Argument S9: a process without a log has read something else, an old snapshot for instance. If its log was turned on
+  -- since, it has begun to write it anew.
+  kept_all = kept_all and said(info, 'aof_enabled') == '1' and writes_nothing_anew(info)
+    and said(info, 'aof_last_rewrite_time_sec') == '-1'
   local forgot = false
   if id ~= current and not kept_all then
     forgot = id and 'changed' or 'empty'
@@ -61,10 +70,8 @@ local function look(key, kept, now, span, disk, met, info)
   elseif may_evict then
     unfit = 'evicts'
   elseif durable == 'lost' then
-    unfit = 'undurable'
-  elseif durable == '1' and (tonumber(said(info, 'connected_slaves')) or 0) > 0 then
     -- A replica that takes over, and restarts before anybody votes on it, has another's disk.
-    unfit = 'replicated'
+    unfit = (tonumber(said(info, 'connected_slaves')) or 0) > 0 and 'replicated' or 'undurable'
   end
   -- Whoever comes next looks for itself if the node is unfit. Not for replicas, whose clocks may show this millisecond
   -- again.

@@ -45,7 +45,7 @@ pub(super) const OTHERS: [Script; 8] = [
 /// First votes for several locks.
 pub(super) const VOTES: Script = Script {
     text: concat!("#!lua\n", guard!(), include_str!("votes.lua")),
-    sha1: "db6e0b1d4170ab8b5ef69cb33eb5b5e2ef04ea68",
+    sha1: "64c942c383e0e82813e3fb50b5406830bebf6613",
 };
 /// A first vote for one lock, and one for a key that somebody else has.
 pub(super) const VOTE: Script = Script {
@@ -57,7 +57,7 @@ pub(super) const VOTE: Script = Script {
         include_str!("twin.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "7e4c8f1a350519b949d140530fb4ecb7a0186ef7",
+    sha1: "57e702d0fd564f0bc009818c812b0a54055fd140",
 };
 /// As a vote, but of a lease that may find its key there.
 pub(super) const REPAIR: Script = Script {
@@ -68,7 +68,7 @@ pub(super) const REPAIR: Script = Script {
         include_str!("vote.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "5c370bdbd570de3ec0b6feaaf9b39421816e299d",
+    sha1: "03bc7b3141e4f3f120755d8e550a18c0bdec16c5",
 };
 pub(super) const FAIR: Script = Script {
     text: concat!(
@@ -82,7 +82,7 @@ pub(super) const FAIR: Script = Script {
         include_str!("fair.lua"),
         include_str!("grant.lua")
     ),
-    sha1: "470ca61e2069d3e4f885c55aea286c8bda713b7b",
+    sha1: "9a86e8a27ccc0edf5e33640a6b221e34315103e7",
 };
 pub(super) const LEAVE: Script = Script {
     text: concat!(
@@ -107,7 +107,7 @@ pub(super) const EXTEND: Script = Script {
         include_str!("refuse.lua"),
         include_str!("extend.lua")
     ),
-    sha1: "0f3f8ed5036e657eac235d904e9ed22d6a7a3082",
+    sha1: "29bab6eaf276e458b5d8bee0674342f2bffcb3ca",
 };
 pub(super) const TRANSFER: Script = Script {
     text: concat!(
@@ -138,7 +138,7 @@ pub(super) const VOTE_SEVERAL: Script = Script {
         include_str!("several.lua"),
         include_str!("vote_several.lua")
     ),
-    sha1: "3c4ac7d15a32b0cfe69d19e35b00736063358cdc",
+    sha1: "8f90caa573c2a4c167c2256f78254c161d0a9fb2",
 };
 /// What else is asked of names that are locked together.
 pub(super) const HOLD_SEVERAL: Script = Script {
@@ -148,7 +148,7 @@ pub(super) const HOLD_SEVERAL: Script = Script {
         include_str!("several.lua"),
         include_str!("hold_several.lua")
     ),
-    sha1: "90d0f7894ecc7fc652fd94c101b49580724f4a82",
+    sha1: "5768303a5b631c27c245bb5909a28ffa7459236e",
 };
 
 /// A vote for a share of a name, or for several. Functions are made when they are needed, and seldom anybody waits.
@@ -165,7 +165,7 @@ pub(super) const VOTE_SHARE: Script = Script {
         "return line_up, keep\nend\n",
         include_str!("vote_share.lua")
     ),
-    sha1: "3c0724925966fdf1919fe36843dfcc3a2320ad8c",
+    sha1: "f421803340094c59146c5cc2aaa972e4f072a3b3",
 };
 /// A release of a share, or of several.
 pub(super) const RELEASE_SHARE: Script = Script {
@@ -190,7 +190,7 @@ pub(super) const HOLD_SHARE: Script = Script {
         include_str!("shares.lua"),
         include_str!("hold_share.lua")
     ),
-    sha1: "666b2bbb7f34b8340d41aaca81a8677dce8c83e6",
+    sha1: "d882f411d1fc83d80c919b13d364c827840502b8",
 };
 
 /// Said once for each connection, so it goes along in full. Also to a node without memory: it still releases.

@@ -105,6 +105,7 @@ impl Both {
             self.model.is_rewriting = false;
             self.log = None;
         }
+        self.look_for_rewrites();
     }
 
     fn log_off(&mut self) {
@@ -128,6 +129,7 @@ impl Both {
         self.model.has_log = false;
         self.model.is_rewriting = false;
         self.model.is_rewrite_scheduled = false;
+        self.look_for_rewrites();
     }
 
     /// Another server becomes its replica, or is one no longer.
