@@ -19,7 +19,8 @@ use leasehold_core::{FencingToken, Owner, Place, Request, Resource, Ticket, Ttl,
 use std::{ops::Range, time::Duration};
 use words::Words;
 
-/// What two requests have in common if they act on one key of ours: the key, and the owner if there is one.
+/// What two requests have in common if they act on one key of ours, or on one place in line: the key, and the owner or the waiter
+/// if there is one.
 #[derive(Debug)]
 pub(super) struct KeyAndOwner<'a> {
     /// Where the key stands in the bytes of the request; the first, if it has several.
@@ -35,7 +36,8 @@ pub(super) type CallMember = (Kind, u16);
 /// The lock that a request is about, whose command `wire` begins with; none if it does not.
 pub(super) fn lock((kind, behind): CallMember, wire: &[u8]) -> Option<KeyAndOwner<'_>> {
     let command = CommandWords::of(wire, behind)?;
-    let has_owner = !matches!(kind, Kind::Inspect | Kind::Leave);
+    // The waiter, of a place in line.
+    let has_owner = kind != Kind::Inspect;
     let owner = has_owner.then(|| command.argument(0)).flatten();
     let (key, several) = (command.key, command.several);
     Some(KeyAndOwner {

@@ -144,7 +144,8 @@ impl Backlog {
     /// A release that does leaves a ghost: the key is set when its release has been and gone. An extension
     /// to a shorter TTL would be the last word over one to a longer. So a request stays where it is, undone,
     /// if another for the same resource and owner is behind it. Requests of other owners cannot act on
-    /// each other's keys; for them, either order is one in which two clients might have come.
+    /// each other's keys; for them, either order is one in which two clients might have come. Nor can those of other waiters on
+    /// each other's places in line.
     pub(in super::super) fn repeat(
         &mut self,
         waiting: PendingRequest,
@@ -163,7 +164,8 @@ impl Backlog {
             let locks: Vec<_> = waiting.filter_map(|waiting| self.lock(&waiting)).collect();
             self.locks.begin(locks);
         }
-        if self.locks.has(&lock) {
+        // A look changes nothing, so it may come at any time.
+        if waiting.kind != Kind::Inspect && self.locks.has(&lock) {
             let fault = Fault::new(FaultKind::Rejected, again.overtaken());
             return Err((waiting.tag, Vote::Unknown(fault)));
         }

@@ -3,7 +3,7 @@ use crate::{
     configuration::Configuration,
     link::{Draft, Message},
 };
-use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl};
+use leasehold_core::{AttemptId, Instant, OperationId, Owner, Resource, Ttl, Waiter};
 use leasehold_core::{discovery::Heard, quarantine::Disk};
 
 fn tag(number: u64) -> Tag {
@@ -51,6 +51,19 @@ fn release(name: &str) -> Request {
         resource: resource(),
         owner: owner(name),
         keep: None,
+    }
+}
+
+fn leave(waiter: u64) -> Request {
+    Request::Leave {
+        resource: resource(),
+        waiter: Waiter::new(waiter),
+    }
+}
+
+fn inspect() -> Request {
+    Request::Inspect {
+        resource: resource(),
     }
 }
 
@@ -287,6 +300,9 @@ fn a_request_without_a_script_is_given_again_unless_another_of_its_owner_is_behi
         (extend("me"), Some(release("me")), false),
         (release("me"), Some(acquire("you")), true),
         (release("me"), None, true),
+        (leave(1), Some(leave(2)), true),
+        (leave(1), Some(leave(1)), false),
+        (inspect(), Some(inspect()), true),
     ] {
         let requests: Vec<_> = [first.clone()].into_iter().chain(behind.clone()).collect();
         let mut backlog = sent(&requests);

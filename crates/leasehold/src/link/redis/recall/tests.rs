@@ -182,8 +182,13 @@ fn a_request_is_read_back_as_it_was_given() {
                 wire.extend_from_slice(b"*1\r\n$4\r\nPING\r\n");
                 assert_eq!(encoder.recall((kind, 0), &wire), expected, "{request:?}");
                 let lock = lock((kind, 0), &wire).expect("it has a key");
+                let waiter = match &request {
+                    Request::Leave { waiter, .. } => Some(waiter.to_string()),
+                    _ => None,
+                };
                 let owner = request.owner().map(Owner::as_bytes);
-                assert_eq!(lock.owner, owner, "{request:?}");
+                let whose = owner.or(waiter.as_ref().map(String::as_bytes));
+                assert_eq!(lock.owner, whose, "{request:?}");
                 let key = wire[lock.key].strip_prefix(prefix(kind, &encoder));
                 let named = key.and_then(|key| encoder.key_format().resource(key));
                 assert_eq!(named, request.resource().each().next());
