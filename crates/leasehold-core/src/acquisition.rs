@@ -24,7 +24,7 @@ use crate::{
     resource::Resource,
     steps::Steps,
     time::Instant,
-    tries::Tries,
+    tries::{Pace, Tries},
     won::Won,
 };
 use alloc::{boxed::Box, sync::Arc};
@@ -337,10 +337,17 @@ impl Acquisition {
         match &self.phase {
             Phase::Probing(attempt, _) | Phase::Voting(attempt) => attempt.round.closes(),
             Phase::Agreeing(_, agreement, _) => agreement.closes(),
-            Phase::Resting(rest) => rest
-                .wake_at(self.is_behind)
-                .min(self.tries.next())
-                .min(self.shows_itself_at()),
+            Phase::Resting(rest) => {
+                let due = match self.is_behind {
+                    true => self
+                        .tries
+                        .next_behind_others(Pace::of(&self.config, &self.seed)),
+                    false => self.tries.next(),
+                };
+                rest.wake_at(self.is_behind)
+                    .min(due)
+                    .min(self.shows_itself_at())
+            }
             Phase::Won(..) | Phase::Failed(_) => Instant::NEVER,
         }
     }

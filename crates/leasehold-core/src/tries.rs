@@ -75,6 +75,16 @@ impl Tries {
         self.next
     }
 
+    /// When to look again while others of this manager come first, who call. Where tries have an end, each pause uses up one;
+    /// otherwise there is nothing to do before the deadline is near.
+    pub(crate) fn next_behind_others(&self, pace: Pace<'_>) -> Instant {
+        if self.must_ask || !pace.retry.allows_more(u32::MAX) {
+            return self.next;
+        }
+        let last = self.deadline.map(|at| at.saturating_sub(pace.node_limit));
+        last.map_or(Instant::NEVER, |last| self.next.max(last))
+    }
+
     /// Begins then at the earliest, but before half of the patience is over. Says when.
     pub(crate) fn put_off(&mut self, at: Instant) -> Instant {
         let half = self.patience().checked_div(2).unwrap_or_default();
@@ -206,3 +216,35 @@ impl<'a> Pace<'a> {
 
 /// How long an attempt that nodes abstained from rests at most before the next: somebody may admit the nodes.
 const LONGEST_ABSTENTION: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::num::NonZeroU32;
+
+    #[test]
+    fn who_waits_behind_others_looks_again_when_the_deadline_is_near_unless_tries_have_an_end() {
+        let (seed, node_limit) = (Seed::new([7; Seed::LENGTH]), Duration::from_millis(500));
+        let now = Instant::from_origin(Duration::from_secs(100));
+        let due = |tries: Option<u32>, patience: Option<u64>| {
+            let retry = &Retry::default().with_tries(tries.and_then(NonZeroU32::new));
+            let pace = Pace {
+                retry,
+                seed: &seed,
+                node_limit,
+            };
+            let mut tries = Tries::new(now, patience.map(Duration::from_secs));
+            let _ = tries.begin(now);
+            let ended = tries.failed(now, &Cause::IN_LINE, pace);
+            assert_eq!(ended, None);
+            let due = tries.next_behind_others(pace);
+            (due != tries.next(), due.saturating_since(now))
+        };
+        assert!(due(None, None).0);
+        assert!(due(None, None).1 > Duration::from_secs(1_000_000));
+        assert_eq!(due(None, Some(60)), (true, Duration::from_millis(59_500)));
+        assert!(!due(Some(20), None).0 && !due(Some(20), Some(60)).0);
+        // Near the deadline it looks as everybody does.
+        assert!(!due(None, Some(1)).0 || due(None, Some(1)).1 == node_limit);
+    }
+}
