@@ -147,7 +147,8 @@ mod tests {
             found.iter().map(|finding| finding.line).collect()
         };
         // In the table of a folder, a name begins there.
-        let table = "In `a/src/`:\n\n| | `b.rs`, `a/src/b.rs` |\n| | `src/c.lua` |\n\nAnd `src/c.lua`\n";
+        let table =
+            "In `a/src/`:\n\n| | `b.rs`, `a/src/b.rs` |\n| | `src/c.lua` |\n\nAnd `src/c.lua`\n";
         assert_eq!(lines(table), [4]);
         let good = "`b.rs`, `a/src/{b,b}.rs`\n`src/c.lua`, `*.rs`, x.rs and `cat x.rs`\n";
         assert_eq!(lines(good), [0; 0]);
