@@ -23,7 +23,7 @@ use crate::{
         },
     },
 };
-use leasehold_core::Quorum;
+use leasehold_core::{Quorum, quarantine::AbstentionCause};
 use std::{collections::BTreeSet, time::Duration};
 
 /// A node of either list, or of both.
@@ -116,9 +116,11 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
 /// For how long a change before this one still lets nodes wait that leave or stay.
 fn still_awaited(sites: &[Site]) -> Duration {
     let former = sites.iter().filter(|site| site.is_former);
-    let left = former.filter_map(Site::look).map(|look| look.left);
-    // Argument S9: leases of configurations that ended before may live for so long.
-    left.max().unwrap_or_default()
+    let looks = former.filter_map(Site::look);
+    // Argument S9: leases of configurations that ended before may live for so long. What a node waits for by itself is no longer
+    // than the quarantine of its configuration.
+    let changed = looks.filter(|look| look.cause == AbstentionCause::Reconfigured);
+    changed.map(|look| look.left).max().unwrap_or_default()
 }
 
 /// Whether one node takes the place of another, the configuration is the same in everything else, and no other change is
@@ -174,11 +176,14 @@ async fn look(sites: Vec<(RedisUrl, [bool; 2])>, target: &Configuration) -> Vec<
             false => RestartGuard::Off,
         };
         let (name, node_key) = (url.name(), node_key.clone());
+        let quarantine = match target.guard() {
+            RestartGuard::Off => "0".to_owned(),
+            _ => target.quarantine_text(),
+        };
         async move {
             let look = async {
                 let mut admin_client = AdminClient::visit(url, node_key).await?;
-                // Nothing but what a change made it wait for: what it has for itself is no longer than the quarantine of its configuration.
-                let look = admin_client.look(guard, "0").await?;
+                let look = admin_client.look(guard, &quarantine).await?;
                 match look.unsuitable.clone() {
                     Some(why) => Err(why),
                     None => Ok((admin_client, look)),

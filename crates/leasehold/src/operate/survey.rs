@@ -70,18 +70,11 @@ pub(super) const MARK: &str = "pending:";
 impl Survey {
     pub(super) fn of(look: Look, configuration: &Configuration) -> Self {
         let membership = membership(&look, configuration);
+        let (cause, left) = wait(&look, configuration);
         let log = match look.has_log {
             Some(true) => Log::Kept { fsync: look.fsync },
             Some(false) => Log::None,
             None => Log::Unknown,
-        };
-        let is_known = look.vouched.as_ref() == Some(&look.identity);
-        let (cause, left) = match (configuration.guard(), is_known, &look.vouched) {
-            (RestartGuard::Off, ..) => (look.cause, Duration::ZERO),
-            (_, true, _) => (look.cause, look.left),
-            // It begins when the first client comes.
-            (_, false, None) => (AbstentionCause::Empty, configuration.quarantine()),
-            (_, false, Some(_)) => (AbstentionCause::Changed, configuration.quarantine()),
         };
         Self {
             identity: look.identity,
@@ -93,6 +86,18 @@ impl Survey {
             membership,
             largest_counter: look.counter,
         }
+    }
+}
+
+/// Why the node does not vote for clients of this configuration, if it is of theirs, and for how long.
+pub(super) fn wait(look: &Look, configuration: &Configuration) -> (AbstentionCause, Duration) {
+    let is_known = look.vouched.as_ref() == Some(&look.identity);
+    match (configuration.guard(), is_known, &look.vouched) {
+        (RestartGuard::Off, ..) => (look.cause, Duration::ZERO),
+        (_, true, _) => (look.cause, look.left),
+        // It begins when the first client comes.
+        (_, false, None) => (AbstentionCause::Empty, configuration.quarantine()),
+        (_, false, Some(_)) => (AbstentionCause::Changed, configuration.quarantine()),
     }
 }
 

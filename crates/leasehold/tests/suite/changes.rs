@@ -3,7 +3,7 @@
 use crate::support::block_on;
 use leasehold::{
     LockManager, LockOptions, ManagerBuilder, ReconfigureError,
-    operate::{Former, Outcome, Reconfiguration},
+    operate::{Former, Outcome, Reconfiguration, Reconfigured},
 };
 use leasehold_servers::{ServerSet, require_server};
 use std::time::Duration;
@@ -74,6 +74,23 @@ fn nodes_that_come_one_by_one_wait_for_the_leases_that_the_first_change_has_ende
         assert!(done.goes_on, "{done:?}");
         assert_waits_for_the_first(&done);
     }
+}
+
+#[test]
+fn nodes_that_stay_and_do_not_vote_yet_say_so() {
+    require_server();
+    let servers = ServerSet::start(4).expect("they start");
+    let urls = servers.urls();
+    let (old, new) = (&urls[..3], &urls[1..]);
+    let manager = builder(old, MINUTE).build().expect("good addresses");
+    let mutex = manager.mutex("r").expect("a plain name");
+    assert!(block_on(mutex.try_acquire()).is_err(), "they are new");
+    let operator = builder(new, MINUTE).operator().expect("good addresses");
+    let done = block_on(operator.reconfigure(Former::nodes(old))).expect("all are there");
+    assert!(done.goes_on, "{done:?}");
+    let waits = |node: &&Reconfigured| matches!(node.outcome, Outcome::Changed { left } if left > MINUTE / 2);
+    // Those that stay, the one that comes, and the one that leaves.
+    assert_eq!(done.nodes.iter().filter(waits).count(), 4, "{done:?}");
 }
 
 #[test]

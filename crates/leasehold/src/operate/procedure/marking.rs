@@ -1,14 +1,13 @@
 //! The second step: what ends the votes for the configuration of before.
 
 use super::{
-    super::{at_once, reconfiguration::Outcome},
+    super::{at_once, reconfiguration::Outcome, survey::wait},
     Plan, Site, mark_of, merge_counters, text_before,
 };
 use crate::{
     error::ReconfigureError,
     link::redis::admin_client::{AdminClient, CounterValues, Look, NodeChange},
 };
-use std::time::Duration;
 
 impl Plan {
     /// Whether a node votes on, for those of the new list.
@@ -72,7 +71,7 @@ impl Plan {
     ) {
         let goes_on = self.goes_on(&self.sites[place]);
         let was_told = look.fingerprint.as_ref() == Some(&self.target.fingerprint());
-        let site = &mut self.sites[place];
+        let (site, target) = (&mut self.sites[place], &self.target);
         match answer {
             Ok(NodeChange::Done(counters)) => {
                 merge_counters(largest, &counters);
@@ -80,7 +79,7 @@ impl Plan {
                     (false, _) => site.visit = Ok((admin_client, look)),
                     (true, true) => site.outcome = Outcome::Already,
                     (true, false) => {
-                        let left = Duration::ZERO;
+                        let (_, left) = wait(&look, target);
                         site.outcome = Outcome::Changed { left };
                     }
                 }
