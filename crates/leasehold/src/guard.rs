@@ -362,8 +362,15 @@ impl<M: Mode> LeaseGuard<M> {
             return Err(ExtendError::Released { resource });
         }
         match handle.extend(resource, self.held.id(), ttl).await {
-            None => Err(ExtendError::ShutDown {
-                resource: resource.clone(),
+            // In a fork there is no thread either.
+            None => Err(match self.state() {
+                LeaseState::Lost(lost) => ExtendError::Lost {
+                    resource: lost.resource,
+                    cause: Some(lost.cause),
+                },
+                _ => ExtendError::ShutDown {
+                    resource: resource.clone(),
+                },
             }),
             Some(Err(failure)) => {
                 let error = ExtendError::from_core(failure, resource, &handle.names());

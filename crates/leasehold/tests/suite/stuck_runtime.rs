@@ -361,6 +361,10 @@ fn a_fork_is_told_to_make_a_manager_of_its_own_and_disturbs_nothing() {
         if pin!(guard.lost()).poll(&mut cx).is_pending() {
             return 4;
         }
+        match pin!(guard.extend()).poll(&mut cx) {
+            Poll::Ready(Err(error)) if error.is_lost() => {}
+            _ => return 6,
+        }
         if pin!(guard.release_in_place()).poll(&mut cx).is_pending() {
             return 5;
         }
