@@ -32,13 +32,20 @@ impl RowFence {
     /// Names are written into the statements as they are, without quotes.
     ///
     /// # Errors
-    /// [`NameError`] if one of the names is more than letters, digits and `_`, or longer than 63.
+    /// [`NameError`] if one of the names is more than letters, digits and `_`, or longer than 63, or if one column is to be both. A
+    /// word of SQL (`order`) is refused by the database alone.
     pub fn new(dialect: Dialect, table: &str, key: &str, fence: &str) -> Result<Self, NameError> {
+        let (key, fence) = (name::column(key)?, name::column(fence)?);
+        // Each write would give its row another key.
+        if key.eq_ignore_ascii_case(&fence) {
+            return Err(NameError::Twice { column: fence });
+        }
+        let table = name::table(table)?;
         Ok(Self {
             dialect,
-            table: name::table(table)?,
-            key: name::column(key)?,
-            fence: name::column(fence)?,
+            table,
+            key,
+            fence,
         })
     }
 
@@ -142,6 +149,8 @@ mod tests {
             let error = row(Dialect::MySql).update(columns);
             assert!(matches!(error, Err(NameError::Twice { .. })), "{error:?}");
         }
+        let both = RowFence::new(Dialect::Sqlite, "account", "id", "ID");
+        assert!(matches!(both, Err(NameError::Twice { .. })), "{both:?}");
         let error = row(Dialect::MySql).update(&["a = 1 --"]);
         assert!(
             matches!(error, Err(NameError::Malformed { .. })),
