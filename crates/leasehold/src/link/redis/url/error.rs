@@ -21,6 +21,11 @@ pub enum RedisUrlError {
         /// What may be shown of the text.
         url: String,
     },
+    /// It has commas between several addresses.
+    Several {
+        /// What may be shown of the text.
+        url: String,
+    },
     /// It has no host, or one that cannot be a host.
     NoHost {
         /// What may be shown of the text.
@@ -90,14 +95,14 @@ impl RedisUrlError {
                 url,
                 "asks for TLS, which this build lacks; enable the feature `tls` of leasehold",
             ),
+            Self::Several { url } => (url, "is several addresses in one; give each by itself"),
             Self::NoHost { url } => (
                 url,
                 "has no valid host; write redis://host:port, an IPv6 address in brackets",
             ),
             Self::BadPort { url } => (
                 url,
-                "has a port that is not a number from 1 to 65535; write host:port, \
-                 an IPv6 address in brackets",
+                "has a port that is not a number from 1 to 65535; write host:port, an IPv6 address in brackets",
             ),
             Self::BadDatabase { url } => (
                 url,
@@ -114,8 +119,7 @@ impl RedisUrlError {
             ),
             Self::NoMaster { url } => (
                 url,
-                "names no master as sentinels know it; \
-                 write redis+sentinel://host:26379,host:26379/mymaster",
+                "names no master as sentinels know it; write redis+sentinel://host:26379,host:26379/mymaster",
             ),
             Self::UnknownOption { url } => (
                 url,
@@ -125,8 +129,7 @@ impl RedisUrlError {
             ),
             Self::NotEncoded { url } => (
                 url,
-                "has a bare '@', '/', '?' or '#' in a part that may not have it; \
-                 write %40, %2F, %3F or %23",
+                "has a bare '@', '/', '?' or '#' in a part that may not have it; write %40, %2F, %3F or %23",
             ),
             Self::BadEncoding { url } => (
                 url,
@@ -149,6 +152,7 @@ leasehold_core::debug_by_sentence!(RedisUrlError {
     UnknownScheme { url },
     NoSlashes { url },
     TlsNotBuiltIn { url },
+    Several { url },
     NoHost { url },
     BadPort { url },
     BadDatabase { url },

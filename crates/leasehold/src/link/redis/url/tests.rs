@@ -219,12 +219,19 @@ fn a_majority_of_distinct_sentinels_is_needed_unless_the_address_says_otherwise(
 }
 
 #[test]
+fn an_address_may_stand_between_spaces() {
+    assert_eq!(" redis://h:1\n".parse(), "redis://h:1".parse::<RedisUrl>());
+}
+
+#[test]
 fn an_error_names_the_input_the_reason_and_the_way_out() {
     for (text, expected) in [
         ("http://h", "unknown scheme; known are redis"),
         ("redis://:secret@", "\"redis://…@\" has no valid host"),
         ("", "no valid host"),
         ("redis://::1", "no valid host"),
+        ("redis://a,redis://b", "is several addresses in one"),
+        ("redis://a:1,b:2", "is several addresses in one"),
         ("redis://h::1", "an IPv6 address in brackets"),
         ("redis://h:0", "from 1 to 65535"),
         ("redis://h/zero", "a database that is not a number"),
