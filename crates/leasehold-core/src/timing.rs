@@ -352,7 +352,8 @@ impl fmt::Display for TimingError {
             Self::AboveMost { life, most } => write!(
                 out,
                 "keys that live for {:?} (the TTL, and any delay or margin) are beyond the maximum of {:?}, after \
-                 which nodes that may have forgotten them vote again; raise max_ttl, for all who use these nodes",
+                 which nodes that may have forgotten them vote again; lower the TTL, or raise max_ttl for all who use \
+                 these nodes",
                 life.as_duration(),
                 most.as_duration()
             ),

@@ -430,7 +430,7 @@ mod tests {
         let minute = LockOptions::new().ttl(Duration::from_secs(60));
         let refused = |manager: LockManager| {
             let mutex = manager.mutex_with("report", minute.clone());
-            mutex.is_err_and(|error| error.to_string().contains("raise max_ttl"))
+            mutex.is_err_and(|error| error.to_string().contains("or raise max_ttl"))
         };
         assert!(refused(world.manager()));
         let build = |builder: ManagerBuilder| builder.build().expect("the defaults fit");
