@@ -382,7 +382,7 @@ impl LockOptions {
         }
     }
 
-    /// Puts `label` behind the random part of the owner, with a dot between: anyone who looks at the nodes, or
+    /// Puts `label`, the first 214 bytes of it, behind the random part of the owner, with a dot between: anyone who looks at the nodes, or
     /// is refused, sees who has the lock. It stands in place of host and process, which are told by default, and
     /// replaces an [`owner_source`](Self::owner_source); for a label beside host and process see
     /// [`Holder::owner_source`](crate::Holder::owner_source).
