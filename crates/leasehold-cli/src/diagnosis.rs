@@ -10,6 +10,7 @@ mod mode;
 mod report;
 
 use crate::{
+    agreement::Guard,
     exit_code, hint,
     judgement::{Judgement, Prospect},
 };
@@ -35,7 +36,7 @@ pub(crate) struct Options {
     /// Of locks that are made without a TTL of their own.
     pub(crate) ttl: Duration,
     pub(crate) clock_skew: Duration,
-    pub(crate) guard: crate::agreement::Guard,
+    pub(crate) guard: Guard,
     /// Whether locks are plain, as on a Redis Cluster: without tokens and guard.
     pub(crate) is_plain: bool,
     /// How many replicas must have heard of a vote, and on which disks it must be, before it counts.
@@ -110,6 +111,16 @@ impl Patient {
     /// Whether this server would vote for us now.
     pub(crate) fn has_vote(&self, server: &ServerFacts) -> bool {
         findings::votes(server, &self.options)
+    }
+
+    /// Whether a key that this server does not have is one that nobody has set there, with a configuration like ours.
+    pub(crate) fn remembers(&self, server: &ServerFacts) -> bool {
+        match server.vote {
+            VoteFacts::Votes | VoteFacts::RefusesWrites(_) => true,
+            // Nobody asks it for its past.
+            VoteFacts::NotTold(_) => self.options.guard == Guard::Off,
+            _ => false,
+        }
     }
 
     /// The store on this machine, if there is one in which no lock can be set, and why.

@@ -31,33 +31,43 @@ pub(crate) fn examined(
     lock: Option<&str>,
     time: Option<Duration>,
 ) -> Result<Patient, Failure> {
+    let patient = waiting::for_it(examine(nodes, agreement, lock, time))??;
+    for (node, former) in &patient.replaced {
+        departure::tell(node, former);
+    }
+    Ok(patient)
+}
+
+/// The same for those who wait already. Says nothing of nodes that have taken the places of others.
+pub(crate) async fn examine(
+    nodes: &Nodes,
+    agreement: &Agreement,
+    lock: Option<&str>,
+    time: Option<Duration>,
+) -> Result<Patient, Failure> {
     let mut operator = nodes.operator(agreement)?;
     if let Some(lock) = lock {
         operator = operator.about(lock).map_err(|error| nodes.wrong(&error))?;
     }
     let clock = Clock::system();
     let end = time.map(|time| clock.now().saturating_add(time));
-    let with = |limit, left: Option<Duration>| {
+    let with = async |limit, left: Option<Duration>| {
         let mut operator = operator.answer_within(limit);
         if let Some(left) = left {
             operator = operator.within(in_millis(left));
         }
-        let told = waiting::for_it(operator.examine_votes())?;
+        let told = operator.examine_votes().await;
         let told = told.map_err(|error| nodes.wrong(&error))?;
         Ok(patient(agreement, &operator, &told))
     };
-    let soon = with(ANSWER, None)?;
+    let soon = with(ANSWER, None).await?;
     let is_enough = matches!(soon.judgement(), Judgement::Now { .. });
     let left = end.map(|end| end.saturating_since(clock.now()));
     let has_time = left.is_none_or(|left| left > ANSWER);
-    let patient = match is_enough || !has_time || hanging(&soon).next().is_none() {
-        true => soon,
-        false => with(PATIENCE, left)?,
-    };
-    for (node, former) in &patient.replaced {
-        departure::tell(node, former);
+    match is_enough || !has_time || hanging(&soon).next().is_none() {
+        true => Ok(soon),
+        false => with(PATIENCE, left).await,
     }
-    Ok(patient)
 }
 
 /// As people are told of it.

@@ -102,11 +102,12 @@ Examples:
 The command has the variables of `leasehold run`, and LEASEHOLD_TERM: the fencing token, a number that is larger for \
 every later leader. A resource that the leader changes should refuse smaller ones.
 
---observe prints `led by pid 4711 on db1, term 1767225600125 at most`, `led by nobody`, or `not known` if too few nodes \
-answer or agree for a second. Only the leader knows its term: servers count for many locks together, and say how far they \
-have counted; a file on this machine does not. A line is printed again with a larger term if a node that counted further \
-answers within a second. Servers notify leasehold when the lock changes; it also asks them once a second, and a file \
-twenty times a second. A leader that leads for less time than that may be missed.
+--observe prints `led by pid 4711 on db1, term 1767225600125 at most`, `led by nobody`, or `not known` if too few \
+nodes answer or agree for a second, or have nobody and may have forgotten a leader, as after a restart. Only the \
+leader knows its term: servers count for many locks together, and say how far they have counted; a file on this \
+machine does not. A line is printed again with a larger term if a node that counted further answers within a second. \
+Servers notify leasehold when the lock changes; it also asks them once a second, and a file twenty times a second. A \
+leader that leads for less time than that may be missed.
 
 Exit codes:
   0-255  the command's own

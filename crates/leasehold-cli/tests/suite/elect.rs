@@ -1,6 +1,6 @@
 //! Leaders, and those who look on.
 
-use crate::support::{User, end_group, lives, now, wait_until};
+use crate::support::{Place, User, end_group, lives, now, wait_until};
 use leasehold_servers::{ServerSet, require_server};
 use rustix::process::Signal;
 use std::time::Duration;
@@ -200,6 +200,53 @@ fn servers_that_are_gone_for_a_second_leave_the_leader_unknown() {
         server.kill().expect("it runs");
     }
     assert_eq!(looking.line(), "not known");
+    looking.signal(Signal::TERM);
+    assert_eq!(looking.end_alone(), -15);
+}
+
+#[test]
+fn an_observer_with_other_options_than_the_nodes_are_used_with_is_told_so() {
+    let place = Place::on_servers(3);
+    let script = "echo $$; exec sleep 30";
+    let mut leader = place
+        .run(&["elect", "demo", "--", "sh", "-c", script])
+        .start();
+    leader.pid();
+    let looking = ["elect", "--observe", "--key-format", "lock:{}", "demo"];
+    let seen = place.end(&looking);
+    leader.signal(Signal::TERM);
+    leader.end_alone();
+    let why = "no leader of \"demo\" was found; no lock can be acquired with this configuration: 0 of 3 nodes vote, 2 must\n";
+    seen.assert_says(2, &[why, "hint: "]);
+    assert_eq!(seen.stdout, "");
+}
+
+#[test]
+fn an_observer_does_not_take_servers_that_forgot_the_leader_for_its_end() {
+    let place = Place::on_servers(3);
+    let on = |words: &[&str]| place.run(words).guarded();
+    assert_eq!(on(&["admit", "--yes"]).end().code, 0);
+    let script = "echo $$; exec sleep 30";
+    let words = ["elect", "--ttl", "30s", "demo", "--", "sh", "-c", script];
+    let mut leader = on(&words).start();
+    leader.pid();
+    let mut looking = on(&["elect", "--observe", "demo"]).start();
+    let line = looking.line();
+    assert!(line.starts_with("led by pid "), "{line}");
+    for server in place.servers().iter() {
+        server.command(&["FLUSHALL"]).expect("it answers");
+    }
+    assert_eq!(looking.line(), "not known");
+    let why = looking.error_line();
+    let expected = "leasehold: no leader of \"demo\" was found; no lock can be acquired for ";
+    assert!(
+        why.starts_with(expected) && why.ends_with(" s: 0 of 3 nodes vote, 2 must"),
+        "{why}"
+    );
+    leader.signal(Signal::TERM);
+    assert_eq!(leader.end_alone(), -15);
+    assert_eq!(on(&["admit", "--yes"]).end().code, 0);
+    assert_eq!(looking.line(), "led by nobody");
     looking.signal(Signal::TERM);
     assert_eq!(looking.end_alone(), -15);
 }

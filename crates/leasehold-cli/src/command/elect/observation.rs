@@ -1,28 +1,109 @@
 //! Who leads, told with every change.
+//!
+//! A server that has forgotten its keys names nobody, and so does one that is asked for keys of another format, while a leader
+//! leads. That nobody does is told only by the word of nodes that would know.
 
 use crate::{
-    args::elect::ElectArguments, exit::Exit, failure::Failure, nodes::Nodes, output,
+    args::elect::ElectArguments,
+    diagnosis::{Patient, facts::NodeState},
+    exit::Exit,
+    failure::Failure,
+    judgement::Judgement,
+    nodes::Nodes,
+    output,
     told_lease::json_text,
+    usable,
 };
-use leasehold::ElectionState;
+use leasehold::{ElectionState, Inspection, Key, Leaders};
+use std::time::Duration;
+use tokio::{select, time::sleep};
 
 /// Looks on until a signal ends the process: there is nothing to give back.
 pub(super) async fn run(nodes: &Nodes, arguments: &ElectArguments) -> Result<Exit, Failure> {
     let lock = &arguments.lock;
+    let resource = lock.resource().as_str();
     let builder = nodes.to_look_at(&lock.place.agreement)?;
     let leaders = builder.operator();
-    let leaders = leaders.and_then(|operator| operator.observe(lock.resource().as_str()));
+    let leaders = leaders.and_then(|operator| operator.observe(resource));
     let mut leaders = leaders.map_err(|error| nodes.wrong(&error))?;
+    let (mut told, mut seen) = (None, next(&mut leaders).await?);
     loop {
-        let state = leaders.next().await;
-        let state =
-            state.ok_or_else(|| Failure::own("cannot look on: the thread behind it has ended"))?;
-        match arguments.json {
-            true => output::data(json(lock.resource().as_str(), &state))?,
-            false => output::data(&state)?,
+        let is_doubted = seen == ElectionState::NoLeader
+            && is_doubted(nodes, arguments, leaders.inspection(), told.as_ref()).await?;
+        let known = match is_doubted {
+            true => ElectionState::Unknown,
+            false => seen.clone(),
+        };
+        if told.as_ref() != Some(&known) {
+            match arguments.json {
+                true => output::data(json(resource, &known))?,
+                false => output::data(&known)?,
+            }
         }
+        told = Some(known);
+        seen = select! {
+            biased;
+            state = next(&mut leaders) => state?,
+            () = sleep(AGAIN), if is_doubted => seen,
+        };
     }
 }
+
+async fn next(leaders: &mut Leaders) -> Result<ElectionState, Failure> {
+    let state = leaders.next().await;
+    state.ok_or_else(|| Failure::own("cannot look on: the thread behind it has ended"))
+}
+
+/// Whether somebody may lead whom the nodes that were seen do not name. The reason is told once.
+async fn is_doubted(
+    nodes: &Nodes,
+    arguments: &ElectArguments,
+    seen: Option<&Inspection>,
+    told: Option<&ElectionState>,
+) -> Result<bool, Failure> {
+    // A file on this machine forgets nothing, and has no options to agree upon.
+    let (None, Some(seen)) = (nodes.folder(), seen) else {
+        return Ok(false);
+    };
+    let (resource, agreement) = (arguments.lock.resource(), &arguments.lock.place.agreement);
+    let patient = usable::examine(nodes, agreement, Some(resource.as_str()), None).await?;
+    let why = || {
+        let judgement = patient.judgement().sentence(patient.nodes.len());
+        format!(
+            "no leader of {} was found; {judgement}: {}",
+            resource.quoted(),
+            patient.count()
+        )
+    };
+    match patient.judgement() {
+        Judgement::OtherConfiguration => return Err(usable::failure(&patient, why())),
+        _ if is_known(seen, &patient) => return Ok(false),
+        Judgement::Now { .. } => {}
+        _ if told == Some(&ElectionState::Unknown) => {}
+        _ => output::talk(why()),
+    }
+    Ok(true)
+}
+
+/// Whether a quorum has no key and would know it if there were one.
+fn is_known(seen: &Inspection, patient: &Patient) -> bool {
+    let has_none = |name: &str| {
+        let mut free = seen.nodes().iter().filter(|node| node.key == Key::Free);
+        free.any(|node| node.node.as_str() == name)
+    };
+    let remembers = |state: &NodeState| match state {
+        NodeState::Server(server) => patient.remembers(server),
+        NodeState::Silent(_) => false,
+        // Nobody leads by the locks of a cluster, which are plain.
+        NodeState::Cluster(_) | NodeState::File(_) | NodeState::InProcess => true,
+    };
+    let knowing = patient.nodes.iter();
+    let knowing = knowing.filter(|node| has_none(&node.name) && remembers(&node.state));
+    knowing.count() >= seen.quorum()
+}
+
+/// How long it is left alone whether the nodes know more by now.
+const AGAIN: Duration = Duration::from_secs(1);
 
 fn json(resource: &str, state: &ElectionState) -> String {
     let resource = json_text(resource);
