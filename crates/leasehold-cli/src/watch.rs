@@ -77,7 +77,8 @@ impl<'a> Watch<'a> {
         post: Post,
     ) -> Self {
         let ending = match rules.on_loss {
-            OnLoss::Term | OnLoss::Kill => Ending::CommandEnded,
+            OnLoss::Term => Ending::CommandEnded(Signal::TERM, rules.policy.terminate_before()),
+            OnLoss::Kill => Ending::CommandEnded(Signal::KILL, rules.policy.kill_before()),
             OnLoss::Warn => Ending::CommandRanOn,
         };
         let story = Story::new(guard, rules.policy, rules.max_hold, rules.verbose, ending);

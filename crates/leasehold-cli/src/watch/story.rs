@@ -2,6 +2,7 @@
 
 use crate::{departure, duration::Shown, held_lease::HeldLease, hold_policy::HoldPolicy, output};
 use leasehold::{Danger, Instant, LeaseState, LossCause};
+use rustix::process::Signal;
 use std::time::Duration;
 use tokio::time;
 
@@ -23,7 +24,8 @@ pub(crate) struct Story {
 /// What becomes of what runs under the lease when that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    CommandEnded,
+    /// By this signal, as soon as no more than this is left of the lease.
+    CommandEnded(Signal, Duration),
     CommandRanOn,
     /// No command runs under it.
     NoCommand,
@@ -33,10 +35,29 @@ impl Ending {
     /// As the rest of a line.
     const fn words(self) -> &'static str {
         match self {
-            Self::CommandEnded => "the command was ended",
+            Self::CommandEnded(..) => "the command was ended",
             Self::CommandRanOn => "the command ran on without it, as --on-loss warn says",
             Self::NoCommand => "stop whatever relies on it",
         }
+    }
+
+    /// What comes while so much of the lease is left and extensions fail, as the rest of a line.
+    fn prospect(self, left: Duration) -> String {
+        let Self::CommandEnded(signal, before) = self else {
+            return format!("trying again for {}", Shown(left));
+        };
+        let left = left.saturating_sub(before);
+        if left.is_zero() {
+            return "the command is ended now".to_owned();
+        }
+        let (left, signal) = (
+            Shown(left),
+            match signal == Signal::KILL {
+                true => "SIGKILL",
+                false => "SIGTERM",
+            },
+        );
+        format!("trying again; if that fails, the command gets {signal} in {left}")
     }
 }
 
@@ -95,8 +116,8 @@ impl Story {
             }) => {
                 let why = trouble.last.to_string();
                 if self.trouble.is_none() {
-                    let left = Shown(guard.remaining());
-                    output::talk(format_args!("cannot {why}; trying again for {left}"));
+                    let prospect = self.ending.prospect(guard.remaining());
+                    output::talk(format_args!("cannot {why}; {prospect}"));
                 }
                 let since = time::Instant::now() - trouble.lasting;
                 self.trouble = Some(Trouble { since, why });
@@ -217,3 +238,6 @@ const fn is_in_time(cause: &LossCause) -> bool {
         LossCause::TimedOut { trouble: None } | LossCause::HoldLimit { .. }
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,7 @@ fn lose(script: &str) -> Duration {
         123,
         &[
             "leasehold: cannot extend the lock \"demo\": ",
+            "; trying again; if that fails, the command gets SIGTERM in ",
             "leasehold: lost the lock \"demo\" while the command ran: it could not be extended for ",
             " of 5 nodes",
         ],
