@@ -1,7 +1,7 @@
 //! What the user was told of the lease, and what there is to tell of its end.
 
 use crate::{departure, duration::Shown, held_lease::HeldLease, hold_policy::HoldPolicy, output};
-use leasehold::{Danger, Instant, LeaseState, LossCause};
+use leasehold::{Danger, Instant, LeaseLost, LeaseState, LossCause};
 use rustix::process::Signal;
 use std::time::Duration;
 use tokio::time;
@@ -186,38 +186,33 @@ impl Story {
 
     fn why_with(&self, guard: &HeldLease, ending: &str) -> String {
         let resource = guard.resource().quoted();
+        let lost = format!("lost the lock {resource} while the command ran");
+        // What was wrong with extensions before is not why the nodes have no key any more.
+        if let LeaseState::Lost(LeaseLost { cause, .. }) = &self.told
+            && self.is_gone()
+        {
+            return format!("{lost}: {cause}{}; {ending}", self.departure());
+        }
         if let Some(Trouble { since, why }) = &self.trouble {
             let since = Shown(since.elapsed());
             let named = format!("extend the lock {resource}: ");
             let why = why.strip_prefix(&named).unwrap_or(why);
-            return format!(
-                "lost the lock {resource} while the command ran: it could not be extended for {since}: {why}; {ending}"
-            );
+            return format!("{lost}: it could not be extended for {since}: {why}; {ending}");
         }
-        let cause = match &self.told {
-            LeaseState::Lost(lost) => Some(&lost.cause),
-            _ => None,
-        };
-        match (cause, self.limit()) {
-            (Some(cause @ LossCause::Gone { .. }), _) => {
-                let departure = self.departure();
-                format!(
-                    "lost the lock {resource} while the command ran: {cause}{departure}; {ending}"
-                )
-            }
-            (_, Some(most)) if self.ending == Ending::CommandRanOn => format!(
+        match self.limit() {
+            Some(most) if self.ending == Ending::CommandRanOn => format!(
                 "the lock {resource} may be held for {} (--max-hold), and is not held any more; {ending}",
                 Shown(most)
             ),
-            (_, Some(most)) => format!(
+            Some(most) => format!(
                 "the lock {resource} may be held for {} (--max-hold), and the command has to be gone before that: \
                  it ran for {}; {ending}",
                 Shown(most),
                 Shown(self.begun.elapsed())
             ),
-            _ => format!(
-                "lost the lock {resource} while the command ran: the lease ended before it could \
-                 be extended (was this machine suspended, or leasehold stopped?); {ending}"
+            None => format!(
+                "{lost}: the lease ended before it could be extended \
+                 (was this machine suspended, or leasehold stopped?); {ending}"
             ),
         }
     }
