@@ -123,6 +123,11 @@ impl Patient {
         }
     }
 
+    /// Whether it answers later than a vote waits.
+    pub(crate) fn is_late(&self, server: &ServerFacts) -> bool {
+        findings::lateness::is_late(server, &self.options)
+    }
+
     /// The store on this machine, if there is one in which no lock can be set, and why.
     pub(crate) fn unusable_store(&self) -> Option<(&str, &str)> {
         let mut nodes = self.nodes.iter();
@@ -204,6 +209,7 @@ impl Patient {
                 (None, Some(master)) => return self.prospect(&master.node, slot),
                 _ => false,
             },
+            NodeState::Server(server) if self.is_late(server) => false,
             NodeState::Server(server) => match &server.vote {
                 VoteFacts::Abstains(abstention) if !self.lacks_votes(server) => {
                     return Prospect::After(abstention.left);

@@ -1,7 +1,8 @@
 //! What to try next, by what went wrong. The library tells facts; these are advice.
 
 use crate::{diagnosis::Patient, judgement::Judgement, nodes::Nodes};
-use leasehold::{AbstentionCause, AcquireError, NodeFault};
+use leasehold::{AbstentionCause, AcquireError, LockOptions, NodeFault};
+use std::time::Duration;
 
 /// A way out for somebody who did not get the lock.
 pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) -> Option<String> {
@@ -161,6 +162,26 @@ const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, scri
                            pexpire, pttl, hget, hmget, hset; behind sentinels role as well, with --fair the keys leasehold:queue:* (of the \
                            namespace leasehold), and with --shared and --permits these keys and zadd, zrem, zscore, zrange, \
                            zremrangebyscore, pexpireat; `leasehold doctor` tells what is missing";
+
+/// For those whose locks have this TTL, and whose nodes are far away.
+pub(crate) fn nearer(ttl: Duration) -> &'static str {
+    match gains_time(ttl) {
+        // That is what keeps the usual TTL so short.
+        true => {
+            "use nodes that are nearer, or a longer --max-ttl, for all, by `leasehold reconfigure`"
+        }
+        false => "use nodes that are nearer: a longer TTL gives them no more time",
+    }
+}
+
+/// Whether nodes have more time to answer with a longer TTL than this.
+fn gains_time(ttl: Duration) -> bool {
+    let limit = LockOptions::usual_node_limit;
+    limit(ttl) < limit(LONG)
+}
+
+/// A longer TTL than this gives no node more time to answer.
+const LONG: Duration = Duration::from_secs(10);
 
 /// For those who want something else than the others.
 pub(crate) const SAY_THE_SAME: &str = "use the same --nodes, --max-ttl, --restart-guard, --cluster, --key-format and so on as \

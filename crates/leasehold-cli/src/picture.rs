@@ -193,6 +193,7 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
             };
             let votes = match &server.vote {
                 _ if patient.has_vote(server) => "yes".to_owned(),
+                _ if patient.is_late(server) => "no: it answers too late".to_owned(),
                 VoteFacts::Votes => "no: its user lacks rights".to_owned(),
                 VoteFacts::Abstains(abstention) => format!("in {}", Shown(abstention.left)),
                 VoteFacts::Unsuitable(why)

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod copies;
+pub(super) mod lateness;
 mod rights;
 mod silence;
 
@@ -10,7 +11,6 @@ use super::{
     facts::{FileFacts, NodeState, ServerFacts, VoteFacts},
 };
 use crate::{agreement::Guard, departure, duration::Shown, hint, judgement::Judgement};
-use leasehold::LockOptions;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the rules find, the worst first.
@@ -119,7 +119,7 @@ fn of_server(server: &ServerFacts, patient: &Patient) -> Vec<Finding> {
         memory(server),
         clusters::eviction(server, options),
         clock(server, options),
-        round_trips(server, options),
+        lateness::found(server, options),
         replicas(server, options),
         copies::lacking(server, options),
     ];
@@ -237,7 +237,7 @@ pub(super) fn votes(server: &ServerFacts, options: &Options) -> bool {
         VoteFacts::NotTold(_) => guard == Guard::Off,
         _ => false,
     };
-    is_willing && can_vote(server, options)
+    is_willing && can_vote(server, options) && !lateness::is_late(server, options)
 }
 
 /// Whether its votes would count: nothing is missing, and they can have the copies that are asked for.
@@ -335,22 +335,6 @@ fn clock(server: &ServerFacts, options: &Options) -> Option<Finding> {
             "clocks may differ by --clock-skew: fencing tokens may go back where a node lost its counters, and a clock \
              that is set ends leases early",
             "synchronize both clocks (NTP)",
-        )
-    })
-}
-
-fn round_trips(server: &ServerFacts, options: &Options) -> Option<Finding> {
-    let limit = LockOptions::usual_node_limit(options.ttl);
-    (server.round_trip > limit / 4).then(|| {
-        finding(
-            Weight::Warning,
-            format!(
-                "answers in {}, and has {} to answer",
-                Shown(server.round_trip),
-                Shown(limit)
-            ),
-            "a node that answers late does not count; the limit follows from the TTL, and is 500 ms at most",
-            "use nodes that are nearer, or a longer --ttl",
         )
     })
 }

@@ -4,7 +4,7 @@ use super::{
     Diagnosis, Finding, Options, Patient, Verdict, Weight,
     cluster::{ClusterFacts, MasterFacts},
     facts::{ClockFacts, NodeFacts, NodeState, ServerFacts, VoteFacts},
-    findings,
+    findings::{self, lateness},
     mode::Mode,
 };
 use crate::{columns, duration::Shown, json::Json};
@@ -210,6 +210,7 @@ fn condition(server: &ServerFacts, options: &Options) -> String {
         ClockFacts::Behind(by) => format!("clock {} behind", Shown(by)),
     };
     let votes = match &server.vote {
+        _ if lateness::is_late(server, options) => "too late for a vote".to_owned(),
         VoteFacts::Votes | VoteFacts::NotTold(_) if findings::votes(server, options) => {
             "votes".to_owned()
         }
@@ -284,6 +285,7 @@ fn node_json(node: &NodeFacts, patient: &Patient) -> Json {
 
 fn server_json(server: &ServerFacts, options: &Options) -> Vec<(&'static str, Json)> {
     let (left, why) = match &server.vote {
+        _ if lateness::is_late(server, options) => (None, Some(lateness::told(server, options))),
         VoteFacts::Votes => (None, None),
         VoteFacts::Abstains(abstention) => (Some(abstention.left), Some(abstention.to_string())),
         VoteFacts::SameAs(other) => (None, Some(format!("the same server as {other}"))),

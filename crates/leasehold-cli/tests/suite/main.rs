@@ -9,6 +9,7 @@ mod doctor;
 mod documents;
 mod elect;
 mod fair;
+mod far;
 mod fenced_in;
 mod file_store;
 mod flags;

@@ -348,9 +348,20 @@ impl NodeLook {
             Err(why) => return NodeAnswer::Silent(why),
         };
         let (lock, kind) = (&self.lock, &self.kind);
+        let clock = Clock::system();
         let checkup = match self.extent {
-            Extent::Everything => admin_client.check_up(Clock::system(), lock, kind).await,
-            Extent::Votes => Ok(admin_client.check_vote(lock, kind).await),
+            Extent::Everything => admin_client.check_up(clock, lock, kind).await,
+            Extent::Votes => {
+                // A node that answers later than a vote waits does not vote.
+                let sent = clock.now();
+                admin_client.run_id().await;
+                let round_trips = vec![clock.now().saturating_since(sent)];
+                let of_vote = admin_client.check_vote(lock, kind).await;
+                Ok(Checkup {
+                    round_trips,
+                    ..of_vote
+                })
+            }
         };
         let checkup = match checkup {
             Ok(checkup) => checkup,

@@ -177,8 +177,8 @@ impl Operator {
     }
 
     /// As [`examine`](Self::examine), but only what decides whether a node votes, in few round trips: for somebody who
-    /// wants to know whether a lock can be had, on nodes however far away. Round trips, the clock, the rights for fair
-    /// locks and the server's settings are not told.
+    /// wants to know whether a lock can be had, on nodes however far away. One round trip is measured. The clock, the rights
+    /// for fair locks and the server's settings are not told.
     ///
     /// # Errors
     /// As [`examine`](Self::examine).

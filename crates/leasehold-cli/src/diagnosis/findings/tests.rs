@@ -6,7 +6,7 @@ use crate::diagnosis::{
 use leasehold::{Abstention, AbstentionCause};
 use std::time::Duration;
 
-fn server() -> ServerFacts {
+pub(super) fn server() -> ServerFacts {
     ServerFacts {
         round_trip: Duration::from_micros(400),
         version: Some("Redis 7.0.15".to_owned()),
@@ -16,7 +16,7 @@ fn server() -> ServerFacts {
     }
 }
 
-fn patient(servers: Vec<ServerFacts>) -> Patient {
+pub(super) fn patient(servers: Vec<ServerFacts>) -> Patient {
     let nodes = servers
         .into_iter()
         .enumerate()
