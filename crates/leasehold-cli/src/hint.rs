@@ -5,14 +5,25 @@ use leasehold::{AbstentionCause, AcquireError, LockOptions, NodeFault};
 use std::time::Duration;
 
 /// A way out for somebody who did not get the lock.
-pub(crate) fn not_acquired(error: &AcquireError, nodes: &Nodes, waited: bool) -> Option<String> {
+pub(crate) fn not_acquired(
+    error: &AcquireError,
+    ttl: Duration,
+    nodes: &Nodes,
+    waited: bool,
+) -> Option<String> {
     let hint = match (error, nodes) {
-        (AcquireError::TooLate { .. }, _) => "a longer --ttl leaves the nodes more time to answer",
+        (AcquireError::TooLate { .. }, _) if gains_time(ttl) => {
+            "a longer --ttl leaves the nodes more time to answer"
+        }
         (AcquireError::Disagreement { .. }, _) => SAY_THE_SAME,
         (AcquireError::OtherPermits { .. }, _) => SAY_ONE_NUMBER,
         (error, _) if error.abstains().is_some() && must_wait(error) => return None,
         (error, _) if error.abstains().is_some() => ADMIT,
-        (error, nodes) if error.is_unreachable() => return by_fault(error.faults(), nodes),
+        (error, nodes) if error.is_unreachable() => {
+            let hint = by_fault(error.faults(), nodes)?;
+            let is_timely = hint != HANGS || !gains_time(ttl);
+            return Some(if is_timely { hint } else { hint + MORE_TIME });
+        }
         (error, _) if error.is_contention() && !waited => {
             "--wait 30s waits for it; without --no-wait, leasehold waits for ever"
         }
@@ -156,7 +167,9 @@ const WRITER: &str = "`leasehold doctor` tells which process keeps the store fro
 
 const MAKE_ROOM: &str = "make room on the disk: a store takes 100 kB at first, and 64 MiB with as many locks as it can have";
 
-const HANGS: &str = "`leasehold doctor` tells which nodes hang or are too far away; a longer --ttl leaves them more time";
+const HANGS: &str = "`leasehold doctor` tells which nodes hang or are too far away";
+
+const MORE_TIME: &str = "; a longer --ttl leaves them more time";
 
 const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, script|load, info, time, and set, get, mget, del, \
                            pexpire, pttl, hget, hmget, hset; behind sentinels role as well, with --fair the keys leasehold:queue:* (of the \
@@ -210,7 +223,7 @@ mod tests {
         let mutex = manager.expect("addresses").mutex("r").expect("a name");
         let error = runtime.block_on(mutex.try_acquire()).map(drop);
         let error = error.expect_err("nobody is there");
-        not_acquired(&error, &Nodes::Servers(list), false)
+        not_acquired(&error, LONG, &Nodes::Servers(list), false)
     }
 
     #[test]

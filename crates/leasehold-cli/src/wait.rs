@@ -397,7 +397,7 @@ impl<'a> Wait<'a> {
                 (code, format!("cannot {error}"))
             }
         };
-        Failure::new(code, text).hint(hint::not_acquired(error, self.nodes, waited))
+        Failure::new(code, text).hint(hint::not_acquired(error, self.lock.ttl, self.nodes, waited))
     }
 }
 

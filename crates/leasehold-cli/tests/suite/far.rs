@@ -28,7 +28,9 @@ fn servers_that_answer_later_than_a_vote_waits_are_usable_to_nobody() {
     let run = ["run", "-w", "400ms", "demo", "--", "echo", "never"];
     let wait = ["wait", "--wait", "5s", "demo"];
     let all = [&["doctor"][..], &run, &["status", "demo"], &wait];
-    let [doctor, ..] = asked(Duration::from_millis(520), "30s", all);
+    let [doctor, run, ..] = asked(Duration::from_millis(520), "30s", all);
+    let hint = "hint: `leasehold doctor` tells which nodes hang or are too far away\n";
+    run.assert_says(122, &[hint]);
     for part in [
         "; too late for a vote\n",
         " ms, and has 500 ms to answer\n",
@@ -47,7 +49,8 @@ fn servers_that_are_late_only_for_a_short_ttl_are_late_to_all_who_ask() {
     let [list, status] = [&["list"][..], &["status", "demo"]];
     let [wait, watch] = [&["wait", "demo"][..], &["watch", "--once"]];
     let all = [&["doctor"][..], &run, watch, list, status, wait];
-    let [doctor, _, watch, ..] = asked(Duration::from_millis(80), "1s", all);
+    let [doctor, run, watch, ..] = asked(Duration::from_millis(80), "1s", all);
+    run.assert_says(122, &["; a longer --ttl leaves them more time\n"]);
     let longer = "do:  use nodes that are nearer, or a longer --max-ttl, for all";
     assert!(doctor.stdout.contains(longer), "{doctor:?}");
     let late = watch.stdout.matches("no: it answers too late\n").count();
