@@ -20,7 +20,7 @@ use crate::{
     whose::{Signer, Whose},
 };
 use leasehold::{Inspection, Owner};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// A lock, by the word of all nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) struct LockView {
     pub(crate) quorum: usize,
     pub(crate) state: State,
     pub(crate) keys: Vec<(String, KeyView)>,
+    /// Why nodes do not vote that answer, where that is known here.
+    pub(crate) refusals: BTreeMap<String, String>,
 }
 
 /// What a quorum says.
@@ -183,6 +185,7 @@ impl LockView {
             quorum: seen.quorum(),
             state,
             keys,
+            refusals: BTreeMap::new(),
         }
     }
 
@@ -296,12 +299,10 @@ impl LockView {
             }
         }
         lines.push(String::new());
-        let mut rows = vec![match &self.state {
-            // What is left to each is told above.
-            State::Permits(_) => row(["NODE", "KEY"]),
-            _ => row(["NODE", "KEY", "LEFT"]),
-        }];
-        rows.extend(self.keys.iter().map(|(node, key)| self.row(node, key)));
+        let mut head = row(["NODE", "KEY", "LEFT"]);
+        head.truncate(self.columns());
+        let mut rows = vec![head];
+        rows.extend(self.keys.iter().map(|(node, key)| self.full_row(node, key)));
         lines.extend(
             columns::lines(&rows)
                 .into_iter()
@@ -349,9 +350,11 @@ impl LockView {
         let twins = self.twins();
         let answer = nodes - self.silent() - twins;
         if answer < quorum {
-            let what = match twins {
-                0 => "answer",
-                _ => "answer and count",
+            let what = match (self.refusals.is_empty(), twins) {
+                (true, 0) => "answer",
+                (true, _) => "answer and count",
+                (false, 0) => "tell",
+                (false, _) => "tell and count",
             };
             return format!(
                 "{name:?} may be held or free: {answer} of {nodes} nodes {what}, {quorum} must"
@@ -360,6 +363,29 @@ impl LockView {
         format!(
             "{name:?} is neither held nor free for certain: no {quorum} of {nodes} nodes have the same lock, or none"
         )
+    }
+
+    /// What is left to each of the permits is told above the nodes.
+    const fn columns(&self) -> usize {
+        match self.state {
+            State::Permits(_) => 2,
+            _ => 3,
+        }
+    }
+
+    /// What a node has, and why it does not vote.
+    fn full_row(&self, node: &str, key: &KeyView) -> Vec<String> {
+        let why = self.refusals.get(node);
+        let Some(why) = why.map(|why| format!("does not vote: {why}")) else {
+            return self.row(node, key);
+        };
+        if let KeyView::Silent(_) = key {
+            return row([node, &why]);
+        }
+        let mut cells = self.row(node, key);
+        cells.resize(self.columns(), String::new());
+        cells.push(why);
+        cells
     }
 
     fn row(&self, node: &str, key: &KeyView) -> Vec<String> {

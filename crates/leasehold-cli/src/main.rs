@@ -45,6 +45,7 @@ mod signals;
 mod supervised_run;
 mod terminal;
 mod told_lease;
+mod unheard;
 mod usable;
 mod usage_error;
 mod variables;

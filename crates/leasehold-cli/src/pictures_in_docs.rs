@@ -12,7 +12,7 @@ use crate::{
     whose::Whose,
 };
 use leasehold::{Abstention, AbstentionCause};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 const PAGE: &str = include_str!("../../../docs/COMMAND.md");
 
@@ -70,6 +70,7 @@ fn held() -> LockView {
             ("db2:6379".to_owned(), KeyView::Lock(signature(250, 7204))),
             ("db3:6379".to_owned(), KeyView::Nothing),
         ],
+        refusals: BTreeMap::new(),
     }
 }
 
@@ -93,6 +94,7 @@ fn permits() -> LockView {
         quorum: 2,
         state: State::Permits(PermitsView { of: 4, taken }),
         keys: keys.map(|(node, key)| (node.to_owned(), key)).into(),
+        refusals: BTreeMap::new(),
     }
 }
 
@@ -109,6 +111,7 @@ fn left_over() -> LockView {
             ("db2:6379".to_owned(), KeyView::Nothing),
             ("db3:6379".to_owned(), KeyView::Nothing),
         ],
+        refusals: BTreeMap::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     failure::Failure,
     lock_view::{LockView, State},
     nodes::Nodes,
-    output, readers, usable, waiting,
+    output, readers, unheard, usable, waiting,
     whose::{Signer, Whose},
 };
 use leasehold::clock::Clock;
@@ -35,15 +35,26 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
 fn look(place: &NodesArguments, resource: &str, foreign: bool) -> Result<LockView, Failure> {
     let nodes = Nodes::choose(place.nodes.as_ref())?;
     let manager = nodes.onlooker(&place.agreement)?;
-    let mut view = waiting::for_it(async {
+    let (agreement, whose) = (&place.agreement, Whose::with(foreign));
+    let (seen, mut view) = waiting::for_it(async {
         let seen = manager.inspect(resource).await;
         let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-        let seen = nodes.look_closer(&place.agreement, seen).await?;
-        let view = LockView::of(&seen, Whose::with(foreign));
-        Ok::<_, Failure>(readers::named_one(&nodes, view).await)
+        let seen = nodes.look_closer(agreement, seen).await?;
+        let view = LockView::of(&seen, whose);
+        let view = readers::named_one(&nodes, view).await;
+        Ok::<_, Failure>((seen, view))
     })??;
+    let mut known = None;
+    if let Some(heard) = unheard::heard(&nodes, agreement, &seen, &view)? {
+        view = LockView::of(&heard.seen, whose);
+        view.refusals = heard.refusals;
+        known = Some(heard.patient);
+    }
     if view.state == State::Free || view.is_unheld_by_twins() {
-        let patient = usable::examined(&nodes, &place.agreement, Some(resource), None)?;
+        let patient = match known {
+            Some(patient) => patient,
+            None => usable::examined(&nodes, agreement, Some(resource), None)?,
+        };
         for (node, why) in usable::hanging(&patient) {
             output::talk(format_args!(
                 "{node}: does not tell whether it votes: {why}"

@@ -24,6 +24,7 @@ impl LockView {
                 KeyView::Lock(lock) => ("other", Some("string"), Some(lock), None),
                 KeyView::Permits(_) => ("permits", None, None, None),
             };
+            let why = self.refusals.get(node).map(String::as_str).or(why);
             Json::Object(vec![
                 ("node", node.as_str().into()),
                 ("key", key.into()),

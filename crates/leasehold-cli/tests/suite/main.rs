@@ -24,6 +24,7 @@ mod output;
 mod permits;
 mod plain;
 mod process;
+mod refusals;
 mod scripts;
 mod sentinels;
 mod servers;

@@ -1,11 +1,11 @@
 //! All locks on the nodes.
 
-use super::{NodeAnswer, Told, UNLISTED, at_once, in_time};
+use super::{NodeAnswer, Operator, Told, UNLISTED, at_once, elsewhere, in_time};
 use crate::{
     builder::{Operated, Spot},
     clock::Clock,
     configuration::Configuration,
-    error::NodeFault,
+    error::{ConfigError, NodeFault},
     inspection::{HeldPermits, Inspection, Key, NodeKey},
     link::{
         NodeName,
@@ -177,6 +177,34 @@ pub(super) async fn look(operated: Operated, resource: Resource) -> Inspection {
     });
     let keys = at_once(jobs).await;
     Inspection::of(resource, quorum, keys)
+}
+
+impl Operator {
+    /// What was seen, and of the nodes that are `wanted` what they have under the name now, if they tell it: as
+    /// [`look`](Self::look) does, but no others are asked. For nodes that are [`Unknown`](Key::Unknown) to a manager, since they
+    /// answer and do not vote.
+    ///
+    /// # Errors
+    /// [`ConfigError::Thread`] if there is no thread to be had.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the answers and nothing else.
+    pub async fn look_at_these(
+        &self,
+        mut seen: Inspection,
+        wanted: impl Fn(&NodeName) -> bool,
+    ) -> Result<Inspection, ConfigError> {
+        let mut operated = self.operated.clone();
+        operated.nodes.retain(|(node, _)| wanted(node));
+        let looked = elsewhere(look(operated, seen.resource().clone())).await?;
+        for told in looked.nodes() {
+            let number = seen.nodes().iter().position(|node| node.node == told.node);
+            if let (Some(number), false) = (number, matches!(told.key, Key::Unknown(_))) {
+                seen.note(number, Ok(told.key.clone()), told.counter);
+            }
+        }
+        Ok(seen)
+    }
 }
 
 /// A node whose names were read and whose keys are read next.

@@ -1,0 +1,91 @@
+//! Servers that answer and do not vote: their keys are shown, and why they do not vote.
+
+use crate::support::{Seen, User, wait_until};
+use leasehold_servers::{Server, ServerSet, require_server};
+use rustix::process::Signal;
+
+fn set(servers: &[&Server], words: &[&str]) {
+    for server in servers {
+        let told = server.command(words).expect("it runs");
+        assert_eq!(told.text(), Some("OK"), "{words:?}");
+    }
+}
+
+#[test]
+fn a_lock_is_shown_whose_servers_do_not_vote_any_more() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let all: Vec<_> = servers.iter().collect();
+    let (user, nodes) = (User::new(), servers.nodes());
+    let test = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes);
+    let status = || test(&["status", "demo"]).end();
+    // Without a limit there is nothing to evict.
+    set(&all, &["CONFIG", "SET", "maxmemory", "1gb"]);
+    let free = status();
+    assert_eq!(free.code, 0, "{free:?}");
+    let holder = test(&["hold", "--ttl", "30s", "demo"]).keeping_stdin();
+    wait_until(|| status().code == 121);
+    for (name, value, usual, why) in [
+        ("maxmemory-policy", "allkeys-lru", "noeviction", "may evict"),
+        ("min-replicas-to-write", "1", "0", "NOREPLICAS"),
+    ] {
+        set(&all, &["CONFIG", "SET", name, value]);
+        let seen = status();
+        assert_eq!(seen.code, 121, "{seen:?}");
+        assert!(
+            seen.stdout.starts_with("\"demo\" is held by pid "),
+            "{seen:?}"
+        );
+        assert_told(&seen, 3, why);
+        set(&all, &["CONFIG", "SET", name, usual]);
+    }
+    // One is enough to be told of.
+    set(
+        &all[..1],
+        &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"],
+    );
+    assert_told(&status(), 1, "may evict");
+    let json = test(&["status", "--json", "demo"]).end().stdout;
+    assert!(
+        json.contains("\"key\":\"lock\",") && json.contains("may evict"),
+        "{json}"
+    );
+    set(&all, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    holder.signal(Signal::KILL);
+    holder.end_alone();
+    let delete = ["DEL", "demo"];
+    all.iter().for_each(|server| drop(server.command(&delete)));
+    let seen = status();
+    assert_eq!(seen.code, 122, "{seen:?}");
+    let unusable = "no key of \"demo\" was found; no lock can be acquired: 0 of 3 nodes vote";
+    assert!(seen.stdout.starts_with(unusable), "{seen:?}");
+    assert_told(&seen, 3, "may evict");
+}
+
+#[track_caller]
+fn assert_told(seen: &Seen, nodes: usize, why: &str) {
+    let refusals = seen.stdout.matches("  does not vote: ").count();
+    assert_eq!(refusals, nodes, "{seen:?}");
+    assert!(seen.stdout.contains(why), "no {why} in {seen:?}");
+    assert!(!seen.stdout.contains("no answer"), "{seen:?}");
+}
+
+#[test]
+fn a_server_that_refuses_to_tell_is_not_one_that_does_not_answer() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let words = [
+        "ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "-get", "-eval", "-evalsha",
+    ];
+    set(&[&server], &words);
+    let nodes = format!("redis://u:p@127.0.0.1:{}", server.port());
+    let user = User::new();
+    let seen = user
+        .run(&["status", "demo"])
+        .env("LEASEHOLD_NODES", &nodes)
+        .end();
+    assert_eq!(seen.code, 122, "{seen:?}");
+    let unclear = "\"demo\" may be held or free: 0 of 1 nodes tell, 1 must\n";
+    assert!(seen.stdout.starts_with(unclear), "{seen:?}");
+    assert_told(&seen, 1, "NOPERM");
+}
