@@ -239,6 +239,23 @@ impl LockView {
         is_held || !self.left_over().is_empty()
     }
 
+    /// Whether somebody who is not known to hold it may do so all the same, since too many nodes are silent or may have forgotten it.
+    pub(crate) fn may_hold(&self, signed: &Signature) -> bool {
+        match self.state {
+            State::Unclear => self.count(signed) + self.silent() >= self.quorum,
+            State::Unusable { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Who has some keys but is not known to hold the lock, and what that means.
+    pub(crate) fn apart(&self, signed: &Signature) -> String {
+        match self.may_hold(signed) {
+            true => format!("{}, which may hold it or not", signed.who()),
+            false => format!("{}, left over or under way", signed.who()),
+        }
+    }
+
     /// On how many nodes it is signed so.
     pub(crate) fn count(&self, signed: &Signature) -> usize {
         let is_theirs = |key: &KeyView| key.is_signed(&signed.value);
@@ -400,13 +417,14 @@ impl LockView {
             KeyView::Silent(why) if why.starts_with("no answer") => row([node, why]),
             KeyView::Silent(why) => row([node, &format!("no answer: {why}")]),
             KeyView::Twin => row([node, &format!("not counted: {TWIN}")]),
-            KeyView::Permits(permits) => row([node, &permits::of_node(&self.state, permits)]),
+            KeyView::Permits(permits) => row([node, &permits::of_node(self, permits)]),
             KeyView::Lock(lock) => {
                 let whose = match holder {
                     Some(_) if lock.is_of_readers() => "the readers'".to_owned(),
                     Some(owner) if *owner == lock.value => "the holder's".to_owned(),
                     _ if !lock.is_shown() => "another program's".to_owned(),
-                    _ => format!("left over, of {}", lock.holder),
+                    _ if self.may_hold(lock) => format!("of {}", lock.holder),
+                    _ => format!("left over or under way, of {}", lock.holder),
                 };
                 row([node, &whose, &shown_left(lock.left)])
             }

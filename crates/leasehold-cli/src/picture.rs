@@ -209,17 +209,17 @@ fn node_row(node: &NodeFacts, patient: &Patient) -> Vec<String> {
 }
 
 fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
-    let line = |signature: &Signature, more: &str| {
+    let line = |signature: &Signature, who: &str| {
         row([
             &lock.resource,
             &dots(lock, |key| key.is_signed(&signature.value)),
             &shown_left(signature.left),
             &bar(signature.left),
-            &format!("{}{more}", signature.who()),
+            who,
         ])
     };
     let held = match &lock.state {
-        State::Held(held) if held.is_shown() => Some(line(held, "")),
+        State::Held(held) if held.is_shown() => Some(line(held, &held.who())),
         State::Permits(permits) => Some(row([
             &lock.resource,
             &dots(lock, |key| permits.is_on(key)),
@@ -232,7 +232,7 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     let others = lock.left_over();
     let others = others
         .into_iter()
-        .map(|other| line(other, ", left over or under way"));
+        .map(|other| line(other, &lock.apart(other)));
     held.into_iter().chain(others).collect()
 }
 

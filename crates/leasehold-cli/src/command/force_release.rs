@@ -142,8 +142,12 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
     }
     for lock in &left_over {
         let (holder, left) = (lock.who(), shown_left(lock.left));
+        let how = match view.may_hold(lock) {
+            true => "may be held, has keys",
+            false => "left over or under way",
+        };
         output::talk(format_args!(
-            "{name:?}: left over or under way on some nodes: {holder}, left: {left}"
+            "{name:?}: {how} on some nodes: {holder}, left: {left}"
         ));
     }
     Ok(Some(question))

@@ -145,7 +145,7 @@ pub(crate) fn table(views: &[LockView]) -> Vec<String> {
                 &view.resource,
                 &count(lock),
                 &shown_left(lock.left),
-                &format!("{}, left over or under way", lock.who()),
+                &view.apart(lock),
             ]));
         }
     }

@@ -91,8 +91,8 @@ impl PermitsView {
 }
 
 /// What one node says of permits: those that a quorum says are taken, and what is left over.
-pub(super) fn of_node(state: &State, permits: &[(u16, Signature)]) -> String {
-    let is_taken = |signed: &Signature| match state {
+pub(super) fn of_node(view: &LockView, permits: &[(u16, Signature)]) -> String {
+    let is_taken = |signed: &Signature| match &view.state {
         State::Permits(permits) => permits.has(&signed.value),
         _ => false,
     };
@@ -107,6 +107,11 @@ pub(super) fn of_node(state: &State, permits: &[(u16, Signature)]) -> String {
         1 => format!("slot {slots}"),
         _ => format!("slots {slots}"),
     };
+    if permits.iter().any(|(_, signed)| view.may_hold(signed)) {
+        let slots = permits.iter().map(|(slot, _)| slot.to_string());
+        let slots: Vec<_> = slots.collect();
+        return named((slots.len(), slots.join(", ")));
+    }
     match (slots(true), slots(false)) {
         (taken, (0, _)) => named(taken),
         ((0, _), others) => format!("{}, left over or under way", named(others)),
@@ -146,6 +151,7 @@ pub(crate) fn of_so_many(count: usize, of: usize, how: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn so_many_of_so_many_is_said_as_people_say_it() {
@@ -163,10 +169,16 @@ mod tests {
     fn what_a_node_has_beside_what_a_quorum_says_is_left_over() {
         let signed = |value: &[u8]| Signature::new(value, None, Whose::Ours);
         let taken = vec![(0, signed(b"a")), (2, signed(b"b"))];
-        let state = State::Permits(PermitsView { of: 4, taken });
+        let view = LockView {
+            resource: "gpu".to_owned(),
+            quorum: 2,
+            state: State::Permits(PermitsView { of: 4, taken }),
+            keys: Vec::new(),
+            refusals: BTreeMap::new(),
+        };
         let node = |permits: &[(u16, &[u8])]| {
             let permits = permits.iter().map(|(slot, value)| (*slot, signed(value)));
-            of_node(&state, &permits.collect::<Vec<_>>())
+            of_node(&view, &permits.collect::<Vec<_>>())
         };
         assert_eq!(node(&[(0, b"a"), (2, b"b")]), "slots 0, 2");
         assert_eq!(node(&[(2, b"b")]), "slot 2");

@@ -1,4 +1,4 @@
-//! Servers that answer and do not vote: their keys are shown, and why they do not vote.
+//! Servers that do not vote: the keys of those that answer are shown, and nothing is claimed of those of silent ones.
 
 use crate::support::{Seen, User, wait_until};
 use leasehold_servers::{Server, ServerSet, require_server};
@@ -88,4 +88,29 @@ fn a_server_that_refuses_to_tell_is_not_one_that_does_not_answer() {
     let unclear = "\"demo\" may be held or free: 0 of 1 nodes tell, 1 must\n";
     assert!(seen.stdout.starts_with(unclear), "{seen:?}");
     assert_told(&seen, 1, "NOPERM");
+}
+
+#[test]
+fn a_living_holder_is_not_called_left_over_where_servers_are_silent() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let test = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes);
+    let mut holder = test(&["run", "demo", "--", "sh", "-c", "echo $PPID; sleep 30"]).start();
+    let pid = format!("of pid {} on ", holder.line());
+    servers[0].pause().expect("it runs");
+    servers[1].pause().expect("it runs");
+    let status = test(&["status", "demo"]).end();
+    assert_eq!(status.code, 122, "{status:?}");
+    assert!(status.stdout.contains(&pid), "no {pid} in {status:?}");
+    let list = test(&["list"]).end();
+    let may = ", which may hold it or not\n";
+    assert!(list.stdout.contains(may), "no {may:?} in {list:?}");
+    for seen in [&status, &list] {
+        assert!(!seen.stdout.contains("left over"), "{seen:?}");
+    }
+    servers[0].resume().expect("it is there");
+    servers[1].resume().expect("it is there");
+    holder.signal(Signal::TERM);
+    holder.end_alone();
 }
