@@ -235,7 +235,8 @@ Exit codes:
          found, and others use these servers with other options
   122    too few nodes could be listed; or no lock was found and
          none can be acquired
-  125    leasehold itself failed";
+  125    leasehold itself failed, or a node has more than --most
+         keys that may be locks: the list is incomplete";
 
 const WAIT_HELP: &str = "\
 Examples:

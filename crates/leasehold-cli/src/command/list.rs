@@ -34,11 +34,37 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     } else if !views.is_empty() {
         output::data(table(&views).join("\n"))?;
     }
-    let has_more = tell_nodes(&listing, arguments)?;
+    let has_more = tell_nodes(&nodes, &listing, arguments)?;
     if views.is_empty() {
         tell_none(&nodes, arguments, has_more)?;
     }
-    Ok(exit_code::SUCCESS)
+    match has_more {
+        true => Err(incomplete(&views, arguments)),
+        false => Ok(exit_code::SUCCESS),
+    }
+}
+
+/// What was read. A server knows keys, of which few may be locks.
+fn sort(nodes: &Nodes, foreign: bool) -> &'static str {
+    match (nodes, foreign) {
+        (Nodes::ThisMachine(_), _) => "locks",
+        (Nodes::Servers(_), false) => "keys that may be locks (texts, sorted sets)",
+        (Nodes::Servers(_), true) => "keys that may be locks (texts, sorted sets, hashes)",
+    }
+}
+
+/// A script would take a lock for free that is missing.
+fn incomplete(views: &[LockView], arguments: &ListArguments) -> Failure {
+    let text = match views.len() {
+        0 => "no lock is among the keys that were read; there may be some among the others",
+        _ => "the list is incomplete: there may be locks among the keys that were not read",
+    };
+    let longer = match arguments.prefix.as_str() {
+        "" => "`leasehold list PREFIX` reads only keys of names that begin so",
+        _ => "a longer PREFIX reads fewer keys",
+    };
+    let hint = format!("{longer}; --most reads more");
+    Failure::new(exit_code::FAILED, text).hint(hint)
 }
 
 /// What is asked of the nodes.
@@ -57,7 +83,11 @@ pub(crate) async fn views(nodes: &Nodes, listing: &Listing, whose: Whose) -> Vec
 }
 
 /// What the locks alone do not tell. The answer is whether there are keys that were not read.
-fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<bool, Failure> {
+fn tell_nodes(
+    nodes: &Nodes,
+    listing: &Listing,
+    arguments: &ListArguments,
+) -> Result<bool, Failure> {
     let (mut silent, mut has_more) = (0, false);
     for told in &listing.nodes {
         match &told.answer {
@@ -69,19 +99,17 @@ fn tell_nodes(listing: &Listing, arguments: &ListArguments) -> Result<bool, Fail
                 has_more = true;
                 let most = arguments.most;
                 output::talk(format_args!(
-                    "{}: has more than {most} such keys, of which some were left out",
-                    told.node
+                    "{}: has more than {most} {}, and not all were read",
+                    told.node,
+                    sort(nodes, arguments.foreign)
                 ));
             }
             _ => {}
         }
     }
-    if has_more {
-        output::hint("--most reads more; a prefix, or a --key-format of your own, asks for less");
-    }
-    let nodes = listing.nodes.len();
-    if nodes - silent < listing.quorum {
-        let text = format!("{silent} of {nodes} nodes could not be listed");
+    let count = listing.nodes.len();
+    if count - silent < listing.quorum {
+        let text = format!("{silent} of {count} nodes could not be listed");
         return Err(Failure::new(exit_code::NO_QUORUM, text));
     }
     Ok(has_more)
@@ -95,12 +123,9 @@ fn tell_none(nodes: &Nodes, arguments: &ListArguments, has_more: bool) -> Result
         let (count, sentence) = (patient.count(), judgement.sentence(patient.nodes.len()));
         return Err(usable::failure(&patient, format!("{count}; {sentence}")));
     }
-    if !arguments.json {
+    if !arguments.json && !has_more {
         let prefix = &arguments.prefix;
-        output::talk(match has_more {
-            true => "no lock is among the keys that were read".to_owned(),
-            false => nothing(prefix),
-        });
+        output::talk(nothing(prefix));
         if prefix.contains(['*', '?']) {
             output::hint("PREFIX is how names begin, and no pattern: leave * and ? out");
         }

@@ -110,12 +110,15 @@ fn data_that_hide_what_is_locked_do_not_make_it_free() {
     let shared = Shared::new();
     let seen = shared.run(&["list", "--most", "1"]);
     let says = [
-        "has more than 1 such keys",
+        "has more than 1 keys that may be locks",
         "no lock is among the keys that were read",
     ];
-    seen.assert_says(0, &says);
+    seen.assert_says(125, &says);
     assert!(!seen.stderr.contains("nothing is locked"), "{seen:?}");
-    assert_eq!(seen.stderr.matches("hint: --most").count(), 1, "{seen:?}");
+    let hint = "hint: `leasehold list PREFIX` reads only keys of names that begin so; --most";
+    assert_eq!(seen.stderr.matches(hint).count(), 1, "{seen:?}");
+    let with_prefix = shared.run(&["list", "--most", "0", "session"]);
+    with_prefix.assert_says(125, &["hint: a longer PREFIX reads fewer keys; --most"]);
 }
 
 #[test]
