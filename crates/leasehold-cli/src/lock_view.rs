@@ -340,7 +340,7 @@ impl LockView {
         self.state == State::Unclear && self.twins() > 0 && most < self.quorum
     }
 
-    fn silent(&self) -> usize {
+    pub(crate) fn silent(&self) -> usize {
         let is_silent = |key: &KeyView| matches!(key, KeyView::Silent(_));
         self.keys.iter().filter(|(_, key)| is_silent(key)).count()
     }

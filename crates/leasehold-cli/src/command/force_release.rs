@@ -4,7 +4,7 @@ use crate::{
     args::views::ForceReleaseArguments,
     exit_code,
     failure::Failure,
-    lock_view::{self, LockView, Signature, State, shown_left},
+    lock_view::{self, KeyView, LockView, Signature, State, shown_left},
     manager::Manager,
     nodes::Nodes,
     output, question, readers, waiting,
@@ -48,9 +48,16 @@ async fn release(
     if arguments.owner.is_none() && is_foreign && !has(|key| key.holder().is_some()) {
         return Err(not_ours(&seen, whose));
     }
+    let is_found = match &arguments.owner {
+        Some(owner) => view.signature_of(owner.as_bytes()).is_some() || view.silent() == 0,
+        None => !view.left_over().is_empty(),
+    };
+    if view.state == State::Unclear && !is_found {
+        return Err(unclear(&view));
+    }
     let question = match &arguments.owner {
         Some(owner) => question_of_one(&view, owner),
-        None => question_of(&view)?,
+        None => question_of(&view),
     };
     let Some(question) = question else {
         output::talk(match &arguments.owner {
@@ -105,13 +112,10 @@ fn question_of_one(view: &LockView, owner: &Owner) -> Option<&'static str> {
 }
 
 /// Says who would lose the lock. The question that is left; none if there is nobody.
-fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
+fn question_of(view: &LockView) -> Option<&'static str> {
     let (name, left_over) = (&view.resource, view.left_over());
     let question = match (&view.state, left_over.len()) {
-        (State::Free, 0) => return Ok(None),
-        (State::Unclear | State::Unusable { .. }, 0) => {
-            return Err(Failure::new(exit_code::NO_QUORUM, view.doubt()));
-        }
+        (State::Free, 0) => return None,
         (State::Held(held), _) if held.is_shown() => {
             output::talk(format_args!(
                 "{name:?} is {}, left: {}",
@@ -150,7 +154,18 @@ fn question_of(view: &LockView) -> Result<Option<&'static str>, Failure> {
             "{name:?}: {how} on some nodes: {holder}, left: {left}"
         ));
     }
-    Ok(Some(question))
+    Some(question)
+}
+
+/// The end where it is not known whether there is anybody. The nodes that did not say so are named.
+fn unclear(view: &LockView) -> Failure {
+    for (node, key) in &view.keys {
+        if let KeyView::Silent(why) = key {
+            output::talk(format_args!("{node}: {why}"));
+        }
+    }
+    let text = format!("{}; nothing was changed", view.doubt());
+    Failure::new(exit_code::NO_QUORUM, text)
 }
 
 /// Servers tell no owners of those who share a lock, and what is not known to be somebody's is not deleted. A store would

@@ -114,3 +114,27 @@ fn a_living_holder_is_not_called_left_over_where_servers_are_silent() {
     holder.signal(Signal::TERM);
     holder.end_alone();
 }
+
+#[test]
+fn a_forced_release_that_too_few_servers_hear_names_the_silent_ones_and_that_it_changed_nothing() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    servers[0].kill().expect("it runs");
+    servers[1].kill().expect("it runs");
+    let owner = "9f3a1c0d2b7e85ac2636a4edd080b0fb72d69c6e";
+    for words in [&[][..], &["--owner", owner]] {
+        let words = [&["force-release", "--yes", "demo"], words].concat();
+        let seen = user.run(&words).env("LEASEHOLD_NODES", &nodes).end();
+        let unclear =
+            "\"demo\" may be held or free: 1 of 3 nodes answer, 2 must; nothing was changed\n";
+        seen.assert_says(122, &[unclear]);
+        for server in [&servers[0], &servers[1]] {
+            let silent = format!(
+                "leasehold: 127.0.0.1:{}: connection refused\n",
+                server.port()
+            );
+            seen.assert_says(122, &[&silent]);
+        }
+    }
+}
