@@ -155,26 +155,6 @@ impl Agreement {
         agreement.builder(nodes)
     }
 
-    /// As nodes write it down, but for what the nodes themselves decide.
-    pub(crate) fn words(&self) -> String {
-        let max_ttl = self.max_ttl.unwrap_or(USUAL_MAX_TTL).as_millis();
-        let guard = self
-            .restart_guard
-            .unwrap_or(Guard::Quarantine)
-            .to_possible_value();
-        let guard = guard
-            .map(|value| value.get_name().to_owned())
-            .unwrap_or_default();
-        let keys = self.key_format.as_ref().map(|format| {
-            let format = format.to_string().replace('%', "%25").replace(' ', "%20");
-            format!(" keys={format}")
-        });
-        format!(
-            "version=1 max-ttl={max_ttl}ms guard={guard}{}",
-            keys.unwrap_or_default()
-        )
-    }
-
     /// The TTL of locks that are made without one of their own.
     pub(crate) fn usual_ttl(&self) -> Duration {
         self.max_ttl.unwrap_or(USUAL_MAX_TTL).min(USUAL_TTL)

@@ -95,7 +95,7 @@ pub(crate) fn patient(
         if let NodeState::Server(server) = &mut node.state
             && let VoteFacts::Others(theirs) = &mut server.vote
         {
-            let differences = difference::between(&agreement.words(), theirs);
+            let differences = difference::between(operator.configuration(), theirs);
             if !differences.is_empty() {
                 *theirs = Difference::told(&differences);
             }

@@ -1,5 +1,6 @@
 //! What a node says of itself.
 
+use super::Operator;
 use crate::{
     configuration::{Configuration, RestartGuard},
     link::redis::admin_client::Look,
@@ -66,6 +67,15 @@ pub enum Membership {
 
 /// What the fingerprint of a node begins with while a change is not finished.
 pub(super) const MARK: &str = "pending:";
+
+impl Operator {
+    /// The configuration that nodes must have for us to count their votes, as they write it down; empty where locks are
+    /// [plain](crate::Plain). What differs from it in [`Membership::Others`] is what others agree on.
+    #[must_use]
+    pub fn configuration(&self) -> &str {
+        self.operated.configuration.text()
+    }
+}
 
 impl Survey {
     pub(super) fn of(look: Look, configuration: &Configuration) -> Self {

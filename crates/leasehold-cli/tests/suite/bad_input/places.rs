@@ -2,7 +2,7 @@
 
 use super::Bad;
 use crate::support::User;
-use leasehold_servers::{Server, require_server};
+use leasehold_servers::{Server, ServerSet, require_server};
 use std::{
     fs::{self, Permissions},
     io::{Read, Write},
@@ -125,6 +125,46 @@ fn options_that_others_set_otherwise_are_named() {
     let seen = user.run(&words).end();
     let told = "is used with another configuration: max-ttl 30s, this command uses 60s";
     assert!(seen.stdout.contains(told), "{seen:?}");
+    let list = nodes.replace("redis://", "");
+    for (words, told, way_out) in [
+        (
+            ["--cluster", "mine"],
+            format!("the node list {list}, this command uses the cluster name mine"),
+            "leave --cluster out, give the same addresses as the other clients, or",
+        ),
+        (
+            ["--clock-skew", "5s"],
+            "clock-skew 2s, this command uses 5s".to_owned(),
+            "use --clock-skew 2s, or",
+        ),
+    ] {
+        let told_at_once = format!("cannot lock \"demo\": these nodes use {told}\n");
+        run(&words).assert_says(2, &[&told_at_once, way_out]);
+        let doctor = user.run(&[&["doctor", "--nodes", &nodes][..], &words].concat());
+        let found = format!("is used with another configuration: {told}\n");
+        let seen = doctor.end();
+        assert!(seen.stdout.contains(&found), "no {found} in {seen:?}");
+    }
+}
+
+#[test]
+fn how_many_may_forget_is_told_by_its_option() {
+    require_server();
+    let servers = ServerSet::start(3).expect("they start");
+    let (user, nodes) = (User::new(), servers.nodes());
+    let run = |more: &[&str]| {
+        let words = [
+            &["run", "-n", "--nodes", &nodes],
+            more,
+            &["demo", "--", "true"],
+        ]
+        .concat();
+        user.run(&words).end()
+    };
+    assert_eq!(run(&[]).code, 0);
+    let told = "these nodes use a quorum of 2 (tolerate-forgetful), this command uses 3\n";
+    let way_out = "use --tolerate-forgetful 0, or";
+    run(&["--tolerate-forgetful", "1"]).assert_says(2, &[told, way_out]);
 }
 
 #[test]
