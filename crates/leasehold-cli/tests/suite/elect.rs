@@ -214,11 +214,18 @@ fn an_observer_with_other_options_than_the_nodes_are_used_with_is_told_so() {
     leader.pid();
     let looking = ["elect", "--observe", "--key-format", "lock:{}", "demo"];
     let seen = place.end(&looking);
+    let nodes = place.servers()[0].url();
+    let alone = place.end(&["elect", "--observe", "--nodes", &nodes, "other"]);
     leader.signal(Signal::TERM);
     leader.end_alone();
     let why = "no leader of \"demo\" was found; no lock can be acquired with this configuration: 0 of 3 nodes vote, 2 must\n";
     seen.assert_says(2, &[why, "hint: "]);
     assert_eq!(seen.stdout, "");
+    alone.assert_says(
+        2,
+        &["no leader of \"other\" was found; ", "0 of 1 nodes vote"],
+    );
+    assert_eq!(alone.stdout, "");
 }
 
 #[test]
