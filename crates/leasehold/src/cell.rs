@@ -33,6 +33,8 @@ pub(crate) struct Cell {
     process: Process,
     /// In nanoseconds since the clock's origin: 0 before there is a lease. Moves forward only, until it is 0: lost.
     valid_until_ns: AtomicU64,
+    /// When the first request left since the lease was last confirmed, in the same way: 0 if none has.
+    tried_ns: AtomicU64,
     /// Whether the loss was seen on the clock before the shell had told why.
     is_by_clock: AtomicBool,
     /// Whether somebody was told that nothing is left.
@@ -99,6 +101,7 @@ impl Cell {
             clock,
             process: Process::this(),
             valid_until_ns: AtomicU64::new(0),
+            tried_ns: AtomicU64::new(0),
             is_by_clock: AtomicBool::new(false),
             is_told: AtomicBool::new(false),
             is_let_go: AtomicBool::new(false),
@@ -131,6 +134,19 @@ impl Cell {
     pub(crate) fn begin(&self, valid_until: Instant) {
         self.valid_until_ns
             .store(valid_until.nanos(), Ordering::Release);
+    }
+
+    /// A request to extend it leaves now. Only the shell says so.
+    pub(crate) fn try_now(&self, now: Instant) {
+        if self.tried().is_none() {
+            self.tried_ns.store(now.nanos(), Ordering::Relaxed);
+        }
+    }
+
+    /// When the first request left since the lease was last confirmed, if any did.
+    pub(crate) fn tried(&self) -> Option<Instant> {
+        let nanos = self.tried_ns.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Instant::from_nanos(nanos))
     }
 
     pub(crate) const fn clock(&self) -> Clock {
@@ -239,6 +255,7 @@ impl Cell {
             }
             self.valid_until_ns
                 .fetch_max(valid_until.nanos(), Ordering::AcqRel);
+            self.tried_ns.store(0, Ordering::Relaxed);
             let changes = *state != LeaseState::Held;
             *state = LeaseState::Held;
             changes
@@ -275,13 +292,14 @@ impl Cell {
             }
             // Read inside, so that a confirmation comes before or after, not in between.
             let over = self.valid_until().saturating_add(since);
-            if self.clock.now() < over {
+            let now = self.clock.now();
+            if now < over {
                 next = Some(over);
                 return false;
             }
             self.is_by_clock.store(true, Ordering::Relaxed);
             let trouble = match state {
-                LeaseState::InDanger(danger) => danger.trouble.clone(),
+                LeaseState::InDanger(danger) => danger.trouble_at(now, self.tried()),
                 _ => None,
             };
             let cause = match self.process.is_this() {

@@ -370,6 +370,7 @@ impl Shell {
                 instrumentation.asked(given, send.nodes, send.tag, &send.request);
             }
             self.onlookers.note(&send.request);
+            self.note_extension(&send, given);
             let mut message = Message::new(send.tag, &send.request, given, &mut self.draft);
             for node in send.nodes.iter() {
                 self.answering.ask(given, node);

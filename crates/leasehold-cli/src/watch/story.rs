@@ -61,7 +61,7 @@ impl Ending {
     }
 }
 
-/// Extensions have failed since then, the last for this reason.
+/// Extensions have failed since the first of them began then, the last for this reason.
 #[derive(Debug)]
 struct Trouble {
     since: time::Instant,
@@ -112,6 +112,7 @@ impl Story {
             }
             LeaseState::InDanger(Danger {
                 trouble: Some(trouble),
+                remaining,
                 ..
             }) => {
                 let why = trouble.last.to_string();
@@ -119,7 +120,9 @@ impl Story {
                     let prospect = self.ending.prospect(guard.remaining());
                     output::talk(format_args!("cannot {why}; {prospect}"));
                 }
-                let since = time::Instant::now() - trouble.lasting;
+                // It was told when so much more was left.
+                let ago = remaining.saturating_sub(guard.remaining());
+                let since = time::Instant::now() - trouble.lasting - ago;
                 self.trouble = Some(Trouble { since, why });
             }
             _ => {}

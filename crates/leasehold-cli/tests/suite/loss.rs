@@ -301,3 +301,43 @@ fn who_loses_a_lease_by_a_failover_is_told_that_sentinels_name_another_master() 
         &["lost the lock \"demo\"", "no longer have it", reason],
     );
 }
+
+#[test]
+fn a_loss_is_said_to_have_begun_with_the_first_extension_that_failed() {
+    require_server();
+    let user = User::new();
+    let losses = [
+        // It is extended after 1.3 s, and gets SIGTERM after 3 s.
+        (&["run", "demo", "--", "sleep", "30"][..], 1_300..3_000),
+        // Its time is up after 4 s.
+        (&["hold", "demo"], 2_300..4_000),
+    ];
+    for (words, expected) in losses {
+        let servers = ServerSet::start(3).expect("they start");
+        let (proxies, nodes) = proxied(&servers);
+        let test = user.run(&[&words[..1], &["--ttl", "4s"], &words[1..]].concat());
+        let mut lost = test.env("LEASEHOLD_NODES", &nodes).keeping_stdin();
+        wait_until(|| {
+            user.run(&["status", "demo"])
+                .env("LEASEHOLD_NODES", &nodes)
+                .end()
+                .code
+                == 121
+        });
+        for proxy in &proxies {
+            proxy.set(Mode::BlackHole);
+        }
+        let said = lost.error_line();
+        assert!(said.contains("cannot extend"), "{said}");
+        let said = lost.error_line();
+        assert_eq!(lost.end_alone(), 123);
+        let (_, rest) = said.split_once("could not be extended for ").expect(&said);
+        let (time, rest) = rest.split_once(' ').expect(&said);
+        let unit = if rest.starts_with("ms") { 1.0 } else { 1_000.0 };
+        let millis = time.parse::<f64>().expect("it is a number") * unit;
+        assert!(
+            (f64::from(expected.start)..f64::from(expected.end)).contains(&millis),
+            "{said}"
+        );
+    }
+}

@@ -71,7 +71,7 @@ pub enum LossCause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// For how long they have failed.
+    /// For how long they have failed: since the first of them began.
     pub lasting: Duration,
     /// Why the last of them failed.
     pub last: Box<ExtendError>,
@@ -147,6 +147,15 @@ impl Danger {
             remaining: danger.valid_until.saturating_since(now),
             trouble: trouble.map(|trouble| Trouble::from_core(trouble, now, resource, names)),
         }
+    }
+
+    /// What is wrong with the extensions `now`, if the first of them was `tried` then.
+    pub(crate) fn trouble_at(&self, now: Instant, tried: Option<Instant>) -> Option<Trouble> {
+        let mut trouble = self.trouble.clone()?;
+        if let Some(tried) = tried {
+            trouble.lasting = trouble.lasting.max(now.saturating_since(tried));
+        }
+        Some(trouble)
     }
 
     /// The nodes that did not answer to the last extension.

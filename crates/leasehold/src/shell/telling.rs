@@ -5,7 +5,9 @@ use crate::{
     cell::Ended,
     error::{Danger, LossCause},
 };
-use leasehold_core::{Event, Lease, LeaseChange, Operation, OperationId};
+use leasehold_core::{
+    Event, Instant, Lease, LeaseChange, Loss, Operation, OperationId, Request, Send, Trouble,
+};
 
 impl Shell {
     /// Tells callers how their operations ended; says whether anybody was told anything.
@@ -63,6 +65,16 @@ impl Shell {
         }
     }
 
+    /// Takes note of when a lease is to be extended: nobody else knows when an extension began that fails.
+    pub(super) fn note_extension(&self, send: &Send, now: Instant) {
+        if matches!(send.request, Request::Extend { .. })
+            && let Some(Underway::Lease { side, .. }) =
+                self.pending.get(&send.tag.attempt.operation)
+        {
+            side.0.try_now(now);
+        }
+    }
+
     /// Tells the holder what became of the lease.
     fn change(&mut self, id: OperationId, change: LeaseChange) {
         let (Some(pending), Some(handle)) = (self.pending.get(&id), self.handle.upgrade()) else {
@@ -86,7 +98,8 @@ impl Shell {
                     instrumentation.confirmed(clock.now(), id, before, valid_until);
                 }
             }
-            LeaseChange::InDanger(danger) => {
+            LeaseChange::InDanger(mut danger) => {
+                begin(danger.trouble.as_mut(), lease.tried());
                 let danger = Danger::from_core(danger, clock.now(), resource, &names);
                 lease.endanger(danger.clone());
                 if let Some(instrumentation) = &mut self.instrumentation {
@@ -96,7 +109,10 @@ impl Shell {
             LeaseChange::Cut { valid_until, .. } => {
                 self.deadlines.cut(lease, valid_until);
             }
-            LeaseChange::Lost(loss) => {
+            LeaseChange::Lost(mut loss) => {
+                if let Loss::TimedOut { trouble } = &mut loss {
+                    begin(trouble.as_mut(), lease.tried());
+                }
                 let now = clock.now();
                 let cause = LossCause::from_core(loss, now, resource, &names);
                 lease.lose(cause.clone());
@@ -105,5 +121,12 @@ impl Shell {
                 }
             }
         }
+    }
+}
+
+/// Extensions fail since the first of them began, and not only since that is known.
+fn begin(trouble: Option<&mut Trouble>, tried: Option<Instant>) {
+    if let (Some(trouble), Some(tried)) = (trouble, tried) {
+        trouble.since = trouble.since.min(tried);
     }
 }

@@ -66,7 +66,7 @@ mod fork {
 
 /// What can be told of a lease; the library's own types are made by itself alone.
 mod error {
-    use leasehold_core::Resource;
+    use leasehold_core::{Instant, Resource};
 
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(crate) struct Trouble;
@@ -74,6 +74,12 @@ mod error {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(crate) struct Danger {
         pub(crate) trouble: Option<Trouble>,
+    }
+
+    impl Danger {
+        pub(crate) fn trouble_at(&self, _: Instant, _: Option<Instant>) -> Option<Trouble> {
+            self.trouble.clone()
+        }
     }
 
     #[derive(Clone, Debug, PartialEq, Eq)]
