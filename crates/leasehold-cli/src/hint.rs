@@ -176,6 +176,10 @@ const PERMISSIONS: &str = "the server's user needs the keys, evalsha, eval, scri
                            namespace leasehold), and with --shared and --permits these keys and zadd, zrem, zscore, zrange, \
                            zremrangebyscore, pexpireat; `leasehold doctor` tells what is missing";
 
+/// For those who meet a key that does not end.
+pub(crate) const NO_TTL: &str = "find out which program has set the key, or choose another name for the lock; a wait ends only when \
+                                 somebody deletes the key";
+
 /// For those whose locks have this TTL, and whose nodes are far away.
 pub(crate) fn nearer(ttl: Duration) -> &'static str {
     match gains_time(ttl) {

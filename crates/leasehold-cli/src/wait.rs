@@ -397,7 +397,11 @@ impl<'a> Wait<'a> {
                 (code, format!("cannot {error}"))
             }
         };
-        Failure::new(code, text).hint(hint::not_acquired(error, self.lock.ttl, self.nodes, waited))
+        let hint = match self.is_endless(error).await {
+            true => Some(hint::NO_TTL.to_owned()),
+            false => hint::not_acquired(error, self.lock.ttl, self.nodes, waited),
+        };
+        Failure::new(code, text).hint(hint)
     }
 }
 

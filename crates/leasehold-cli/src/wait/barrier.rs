@@ -2,7 +2,7 @@
 
 use super::{Wait, in_line::read_for};
 use crate::{duration::Shown, lock_view::of_so_many, manager::Manager, readers::Readers};
-use leasehold::{AcquireError, Holder, Inspection, Owner, TakenPermits};
+use leasehold::{AcquireError, Holder, Inspection, Key, NodeKey, Owner, TakenPermits};
 use std::{fmt, time::Duration};
 
 /// What stands in the way.
@@ -50,7 +50,10 @@ impl Wait<'_> {
         }
         match self.untold(error).await {
             Some(barrier) => barrier,
-            None => Barrier::Lock(barrier(error) + &self.names_of_holder(error).await),
+            None => {
+                let names = self.names_of_holder(error).await;
+                Barrier::Lock(barrier(error) + &names + self.stay(error).await)
+            }
         }
     }
 
@@ -58,7 +61,10 @@ impl Wait<'_> {
     pub(super) async fn refused(&self, error: &AcquireError) -> String {
         match self.untold(error).await {
             Some(barrier) => format!("cannot lock {}: {barrier}", self.lock.resource().quoted()),
-            None => format!("cannot {error}{}", self.names_of_holder(error).await),
+            None => {
+                let names = self.names_of_holder(error).await;
+                format!("cannot {error}{names}{}", self.stay(error).await)
+            }
         }
     }
 
@@ -88,7 +94,8 @@ impl Wait<'_> {
         let (holder, left) = (first.holder(), first.remaining());
         let left = left.or_else(|| read_for(first));
         let names = self.which(holder, &seen);
-        Some(Barrier::Lock(held_by(holder, left) + &names))
+        let stay = if is_endless(first) { STAY } else { "" };
+        Some(Barrier::Lock(held_by(holder, left) + &names + stay))
     }
 
     /// The names that the holder has of which this refusal tells.
@@ -120,6 +127,20 @@ impl Wait<'_> {
         self.manager.look_at_all(names).await
     }
 
+    /// What there is to say of a key that does not end.
+    async fn stay(&self, error: &AcquireError) -> &'static str {
+        match self.is_endless(error).await {
+            true => STAY,
+            false => "",
+        }
+    }
+
+    /// Whether what is in the way does not end by itself.
+    pub(super) async fn is_endless(&self, error: &AcquireError) -> bool {
+        let is_timeless = error.is_contention() && error.remaining().is_none();
+        is_timeless && self.look_at_all().await.iter().any(is_endless)
+    }
+
     /// The processes that read this name, in a store on this machine.
     pub(super) async fn readers(&self, name: &str) -> Option<Barrier> {
         let Readers { signer, left } = Readers::of(self.nodes, name).await?;
@@ -140,6 +161,25 @@ impl Wait<'_> {
         Some(Barrier::Permits(taken, permits.of.into(), last))
     }
 }
+
+/// Whether so many nodes have a text without a TTL there that the others are no quorum.
+fn is_endless(seen: &Inspection) -> bool {
+    let is_so = |node: &&NodeKey| {
+        let key = &node.key;
+        key.holder().is_some()
+            && !matches!(
+                key,
+                Key::Held {
+                    remaining: Some(_),
+                    ..
+                }
+            )
+    };
+    let endless = seen.nodes().iter().filter(is_so).count();
+    seen.nodes().len() - endless < seen.quorum()
+}
+
+const STAY: &str = "; its key has no TTL, and stays until somebody deletes it";
 
 /// `all 4 permits are taken, the next for at most 9.2 s unless extended`.
 fn of_permits(permits: &TakenPermits, error: &AcquireError) -> Barrier {

@@ -224,3 +224,27 @@ fn whoever_loses_the_lock_to_other_data_is_not_told_what_they_are() {
     seen.assert_says(123, &["lost the lock \"demo\""]);
     assert!(!seen.stderr.contains("hunter2"), "{seen:?}");
 }
+
+#[test]
+fn a_key_without_an_end_is_not_called_one_that_a_wait_sees_the_end_of() {
+    let shared = Shared::new();
+    shared.put(&["SET", "stays", SECRET]);
+    let stays = "; its key has no TTL, and stays until somebody deletes it\n";
+    let hint = "hint: find out which program has set the key";
+    let words = "run -n stays -- true";
+    let once: Vec<_> = words.split(' ').collect();
+    let seen = shared.run(&once);
+    seen.assert_says(121, &[stays, hint]);
+    assert!(!seen.stderr.contains("--wait 30s"), "{seen:?}");
+    let words = "run -v --wait 500ms stays -- true";
+    let within: Vec<_> = words.split(' ').collect();
+    let seen = shared.run(&within);
+    seen.assert_says(124, &["waiting for \"stays\": ", stays, hint]);
+    let plain = shared.run(&[&["run", "--plain"], &once[1..]].concat());
+    plain.assert_says(121, &[stays, hint]);
+    // One that ends is waited for.
+    shared.put(&["PEXPIRE", "stays", "60000"]);
+    let seen = shared.run(&once);
+    seen.assert_says(121, &["hint: --wait 30s waits for it"]);
+    assert!(!seen.stderr.contains("no TTL"), "{seen:?}");
+}
