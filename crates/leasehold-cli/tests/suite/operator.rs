@@ -1,7 +1,7 @@
 //! Servers that do not vote yet, and what an operator can do about it.
 
 use crate::support::User;
-use leasehold_servers::{ServerSet, require_server};
+use leasehold_servers::{Server, ServerSet, require_server};
 
 /// Three servers, and a user who has told the command of them.
 struct Site {
@@ -280,4 +280,31 @@ fn one_server_takes_the_place_of_another_while_locks_go_on() {
     assert!(seen.stdout.contains("verdict: weakened: "), "{seen:?}");
     let test = site.user.run(&TRY).guarded();
     test.env("LEASEHOLD_NODES", &new).end().assert_says(0, &[]);
+}
+
+#[test]
+fn a_replica_is_called_one_and_not_said_to_vote() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let replica = Server::builder().replica_of(&server).start();
+    let replica = replica.expect("it starts");
+    let user = User::new();
+    for guard in ["off", "quarantine"] {
+        let nodes = replica.url();
+        let words = [
+            "admit",
+            "--yes",
+            "--restart-guard",
+            guard,
+            "--nodes",
+            &nodes,
+        ];
+        let told = user.run(&words).end().stderr;
+        let line = told.lines().next().unwrap_or_default();
+        assert!(line.contains(", replica"), "{told}");
+        assert!(
+            !told.contains("slave") && !line.contains("; votes"),
+            "{told}"
+        );
+    }
 }

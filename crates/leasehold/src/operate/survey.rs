@@ -128,7 +128,12 @@ fn membership(look: &Look, configuration: &Configuration) -> Membership {
 
 impl fmt::Display for Survey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}, {}", self.version, self.role)?;
+        // As all messages call it.
+        let role = match &*self.role {
+            "slave" => "replica",
+            role => role,
+        };
+        write!(out, "{}, {role}", self.version)?;
         match &self.log {
             Log::Kept { fsync: Some(fsync) } => write!(out, ", appendfsync {fsync}")?,
             Log::Kept { fsync: None } => out.write_str(", append-only file")?,
@@ -146,9 +151,11 @@ impl fmt::Display for Survey {
             }
             Membership::Unfinished { change } => write!(out, "; {change}")?,
         }
+        let is_ours = matches!(self.membership, Membership::Nobodys | Membership::Ours);
         match &self.abstains {
             Some(abstention) => write!(out, "; {abstention}"),
-            None => out.write_str("; votes"),
+            None if self.unsuitable.is_none() && is_ours => out.write_str("; votes"),
+            None => Ok(()),
         }
     }
 }
