@@ -16,6 +16,7 @@ use crate::{
 use inputs::Inputs;
 use page::{Outcome, Page, Seen};
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -317,12 +318,25 @@ fn write_page(root: &Path, done: &[(&str, Seen)]) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The commit that the page is about.
-pub(crate) fn commit_of_page(root: &Path) -> Result<String, String> {
+/// The arguments whose mutants a night has tried, by the page, and on which commit.
+pub(crate) fn tried_mutants(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let page = fs::read_to_string(root.join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?;
-    let commit = page::commit_of(&page);
-    let commit = commit.ok_or_else(|| format!("{PAGE} does not say which commit it is about"))?;
-    Ok(commit.to_owned())
+    let mut tried = BTreeMap::new();
+    for (name, commit) in page::good(&page) {
+        let step = STEPS.iter().find(|step| step.name == name);
+        for argument in step.map(arguments).unwrap_or_default() {
+            tried.insert((*argument).to_owned(), commit.clone());
+        }
+    }
+    Ok(tried)
+}
+
+/// Whose mutants the step tries.
+fn arguments(step: &Step) -> &'static [&'static str] {
+    match step.command {
+        ["xtask", "mutants", "--by-one", arguments @ ..] => arguments,
+        _ => &[],
+    }
 }
 
 fn commit(root: &Path) -> Result<String, String> {
@@ -415,11 +429,8 @@ mod tests {
 
     #[test]
     fn every_mutant_has_its_night_and_every_night_has_mutants() {
-        let asked: BTreeSet<_> = { STEPS.iter() }
-            .filter(|step| step.command.get(1) == Some(&"mutants"))
-            .flat_map(|step| &step.command[3..])
-            .map(|argument| (*argument).to_owned())
-            .collect();
+        let asked = STEPS.iter().flat_map(arguments);
+        let asked: BTreeSet<_> = asked.map(|argument| (*argument).to_owned()).collect();
         let mutants = crate::mutants::load(&crate::root()).expect("they can be read");
         let there: BTreeSet<_> = mutants.into_iter().map(|mutant| mutant.argument).collect();
         assert_eq!(asked, there);

@@ -5,12 +5,15 @@ use crate::{
     git::{git, number_of_commit},
     nightly,
 };
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 /// Since when, and how many of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish<'a> {
-    /// Since this commit; since the one that the page of the nights is about, if none is named.
+    /// Since this commit; since the last night that tried them, if none is named.
     pub(super) since: Option<&'a str>,
     pub(super) at_most: Option<usize>,
 }
@@ -30,41 +33,44 @@ pub(super) fn chosen<'a>(
     mutants: &'a [Mutant],
     wish: Wish<'_>,
 ) -> Result<Vec<&'a Mutant>, String> {
-    let (commit, change) = match wish.since {
-        Some(commit) => (commit.to_owned(), Change::since(root, commit)?),
-        None => since_the_nights(root)?,
+    let (mut of_it, since) = match wish.since {
+        Some(commit) => {
+            let change = Change::since(root, commit)?;
+            let of_it = mutants.iter().filter(|it| change.calls_for(it)).collect();
+            (of_it, commit)
+        }
+        None => (
+            since_the_nights(root, mutants)?,
+            "the night that tried them",
+        ),
     };
-    let mut of_it: Vec<_> = mutants.iter().filter(|it| change.calls_for(it)).collect();
     let count = of_it.len();
     println!(
-        "mutants of the {} files that have changed since {commit}, or that have changed themselves: {count}",
-        change.files.len()
+        "mutants of files that have changed since {since}, or that have changed themselves: {count}"
     );
     if let Some(most) = wish.at_most.filter(|&most| most < count) {
         of_it = some(of_it, most, number_of_commit(root));
-        println!(
-            "{most} of them are tried; another commit tries others, and `cargo xtask mutants --by-one --since {commit}` all"
-        );
+        println!("{most} of them are tried; another commit tries others");
     }
     Ok(of_it)
 }
 
-/// The commit that the page of the nights is about. Where history does not reach back to it, everything has changed.
-fn since_the_nights(root: &Path) -> Result<(String, Change), String> {
-    let commit = nightly::commit_of_page(root)?;
-    if git(root, &["cat-file", "-e", &commit]).is_ok() {
-        let change = Change::since(root, &commit)?;
-        return Ok((commit, change));
+/// Those of an argument of which the page of the nights tells nothing, or by a commit to which history does not reach back, are all
+/// of it.
+fn since_the_nights<'a>(root: &Path, mutants: &'a [Mutant]) -> Result<Vec<&'a Mutant>, String> {
+    let tried = nightly::tried_mutants(root)?;
+    let mut changes = BTreeMap::new();
+    for commit in tried.values() {
+        let is_known = git(root, &["cat-file", "-e", commit]).is_ok();
+        let change = is_known.then(|| Change::since(root, commit)).transpose()?;
+        changes.insert(commit, change);
     }
-    println!(
-        "{commit}, which docs/NIGHTLY.md is about, is not in this history: all files count as changed"
-    );
-    let files = git(root, &["ls-files"])?;
-    let change = Change {
-        files: files.lines().map(str::to_owned).collect(),
-        mutants: BTreeSet::new(),
+    let is_of_it = |mutant: &&Mutant| {
+        let commit = tried.get(&mutant.argument);
+        let change = commit.and_then(|commit| changes.get(commit)?.as_ref());
+        change.is_none_or(|change| change.calls_for(mutant))
     };
-    Ok((commit, change))
+    Ok(mutants.iter().filter(is_of_it).collect())
 }
 
 impl Change {

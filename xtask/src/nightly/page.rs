@@ -102,10 +102,11 @@ pub(super) fn seen_of(page: &str, step: &str, inputs: &str) -> Option<Seen> {
     of_it.next().map(|(_, seen)| seen)
 }
 
-/// The commit that a page is about.
-pub(super) fn commit_of(page: &str) -> Option<&str> {
-    let (_, rest) = page.split_once(" about commit ")?;
-    rest.split_once(" of ").map(|(commit, _)| commit)
+/// The steps that were as they must be, and the commit on which each was.
+pub(super) fn good(page: &str) -> impl Iterator<Item = (&str, String)> {
+    let rows = page.lines().filter_map(Seen::of_row);
+    let good = rows.filter(|(_, seen)| seen.outcome == Outcome::Good);
+    good.map(|(step, seen)| (step, seen.commit))
 }
 
 /// All steps of a commit.
@@ -185,7 +186,8 @@ mod tests {
             assert_eq!(seen_of(&text, step, "abc"), seen, "{step}");
             assert_eq!(seen_of(&text, step, "abcd"), None, "{step}");
         }
-        assert_eq!(commit_of(&text), Some("c0ffee"));
+        let good: Vec<_> = good(&text).collect();
+        assert_eq!(good, [("test", "c0ffee".to_owned())]);
         assert_eq!(seen_of(&text, "tests", "abc"), None);
         assert_eq!(seen_of("", "test", "abc"), None);
     }
