@@ -40,7 +40,7 @@ impl Node {
 
     /// The settings are back. Whether the disk still lacks something.
     pub(crate) fn log_again(&mut self) -> bool {
-        // Whoever turns it on lets it be written anew.
+        // A log that is turned on is written anew.
         self.process.has_rewritten |= self.lack().is_some_and(|lack| lack != Lack::Unsynced);
         // Argument S9: a log that was off when nobody looked is taken for one that was always on. So it has everything
         // at once here: that the server dies before it has been rewritten is left unseen.

@@ -112,11 +112,12 @@ impl Twice {
     /// Another process serves what is there.
     fn serve(&mut self, was_promoted: bool) {
         self.processes += 1;
-        let was_replica = was_promoted || self.process.was_replica;
+        // What it restarts with may be of the time before it was a replica.
+        let was_replica = was_promoted || self.process.was_replica && self.dice.roll(2) == 0;
         // As its file of settings says; and somebody may have turned a log on before anybody looks.
         self.process = Process {
             log: self.dice.pick(&[Log::On, Log::On, Log::On, Log::Off]),
-            has_rewritten: self.dice.roll(4) == 0,
+            has_rewritten: self.dice.roll(2) == 0,
             ..process(self.processes, was_replica)
         };
         let (run_id, replid) = self.process.id.as_str().split_once('/').expect("two parts");

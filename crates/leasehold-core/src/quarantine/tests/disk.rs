@@ -2,6 +2,20 @@
 
 use super::*;
 
+/// What the process `a` wrote down that waits for nothing.
+fn of_a(durability: Durability) -> Marker {
+    Marker {
+        id: Identity::new("a"),
+        until: at(0),
+        cause: AbstentionCause::Empty,
+        wait: None,
+        seen_ms: None,
+        evictions: None,
+        durability,
+        failover: None,
+    }
+}
+
 #[test]
 fn a_disk_that_kept_everything_is_trusted_with_its_own_data_only() {
     let trusting = Quarantine {
@@ -94,16 +108,7 @@ fn a_node_that_is_trusted_does_not_vote_before_it_has_a_whole_log_whatever_it_kn
         Log::{Off, On, Rewriting},
     };
     // A flush takes the marker away, and another guard's says nothing of a log.
-    let ignored = || Marker {
-        id: Identity::new("a"),
-        until: at(0),
-        cause: AbstentionCause::Empty,
-        wait: None,
-        seen_ms: None,
-        evictions: None,
-        durability: Durability::Ignored,
-        failover: None,
-    };
+    let ignored = || of_a(Durability::Ignored);
     for before in [None, Some(ignored())] {
         let mut marker = before;
         let mut admit = |millis, disk, log| {
@@ -222,18 +227,7 @@ fn a_process_that_did_not_read_its_log_is_not_trusted() {
         ..GUARD
     };
     // What a process that never had another log left on its disk.
-    let kept = || {
-        Some(Marker {
-            id: Identity::new("a"),
-            until: at(0),
-            cause: AbstentionCause::Empty,
-            wait: None,
-            seen_ms: None,
-            evictions: None,
-            durability: Durability::Kept,
-            failover: None,
-        })
-    };
+    let kept = || Some(of_a(Durability::Kept));
     let causes = |logs: &[(Log, bool)]| {
         let (mut marker, met) = (kept(), Identity::new("b"));
         let answers = logs.iter().map(|&(log, has_rewritten)| {
