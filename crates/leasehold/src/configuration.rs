@@ -210,14 +210,7 @@ impl Configuration {
     /// As it is compared with each vote: 16 hexadecimal digits.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        // FNV-1a: two configurations that people write down differ in it but for a chance of one in 2^64.
-        let hash = self
-            .text
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            });
-        format!("{hash:016x}")
+        fingerprint_of(&self.text)
     }
 
     /// The quarantine in milliseconds, or `off`.
@@ -258,6 +251,15 @@ impl Noted {
         let is_one = (1..=noted.count).contains(&noted.quorum);
         (is_one && value("version")? == "1").then_some(noted)
     }
+}
+
+/// The fingerprint of the configuration with that text.
+fn fingerprint_of(text: &str) -> String {
+    // FNV-1a: two configurations that people write down differ in it but for a chance of one in 2^64.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
 }
 
 #[cfg(test)]

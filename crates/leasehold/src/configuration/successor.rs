@@ -1,6 +1,6 @@
 //! A list of nodes in which another server has taken the place of one.
 
-use super::Configuration;
+use super::{Configuration, fingerprint_of};
 use std::collections::BTreeSet;
 
 /// What replaces a configuration whose nodes vote all but one as they did.
@@ -22,6 +22,15 @@ impl Configuration {
         match former {
             "" => self.text.clone(),
             former => format!("{}{AFTER}{former}", self.text),
+        }
+    }
+
+    /// What stands on a node that leaves for this configuration, and was of the one with that text.
+    pub(crate) fn text_after_leaving(&self, former: &str) -> String {
+        match bare(former) {
+            // It was told before, and what it follows with it.
+            ours if ours == self.text => former.to_owned(),
+            former => self.text_after(&fingerprint_of(former)),
         }
     }
 
@@ -113,6 +122,15 @@ mod tests {
         assert_eq!(successor.configuration, theirs);
         let back = theirs.successor(ours.text()).expect("and back");
         assert_eq!(back.configuration, ours);
+    }
+
+    #[test]
+    fn a_node_that_leaves_names_what_it_was_of_however_often_it_is_told() {
+        let (first, ours, next) = (of("a:1,z:1", 30), of("a:1,b:1", 30), of("a:1,c:1", 30));
+        let told = next.text_after(&ours.fingerprint());
+        for before in [ours.text(), &ours.text_after(&first.fingerprint()), &told] {
+            assert_eq!(next.text_after_leaving(before), told, "{before}");
+        }
     }
 
     #[test]

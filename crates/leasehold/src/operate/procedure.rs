@@ -379,10 +379,16 @@ impl Plan {
         };
         let mut jobs = Vec::new();
         for (place, site) in self.sites.iter_mut().enumerate() {
-            if let Ok((mut admin_client, _)) =
+            if let Ok((mut admin_client, look)) =
                 std::mem::replace(&mut site.visit, Err("was told".to_owned()))
             {
-                let settlement = settlement.clone();
+                let mut settlement = settlement.clone();
+                // Of two nodes that tell a client of the list that follows its own, the one that stays may have forgotten that it does.
+                if let (true, false, Some(before)) =
+                    (self.is_replacement, site.is_new, text_before(&look))
+                {
+                    settlement.text = self.target.text_after_leaving(&before);
+                }
                 jobs.push(async move { (place, admin_client.settle(&settlement).await) });
             }
         }

@@ -125,6 +125,33 @@ fn a_program_that_starts_with_the_former_list_locks_at_once() {
     }
 }
 
+/// One of the nodes that stay has its list from the first program that came after it was flushed; the one that left is enough to
+/// tell that this list follows the former one.
+#[test]
+fn the_node_that_left_names_the_list_that_it_was_on() {
+    let lists = Lists::of(3);
+    let done = lists.replace();
+    assert!(done.is_complete(), "{done:?}");
+    let about = || {
+        let seen = lists.servers[0].command(&["HGET", "leasehold:node", "about"]);
+        seen.expect("it answers")
+            .text()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(about().contains(" after="), "{}", about());
+    lists.servers[0].command(&["FLUSHALL"]).expect("it answers");
+    let newcomer = builder(&lists.new).build().expect("good addresses");
+    drop(take(&newcomer, "s"));
+    eventually("it has the new list from somebody", || {
+        about().contains("nodes=")
+    });
+    assert!(!about().contains(" after="), "{}", about());
+    lists.servers[1].pause().expect("it runs");
+    let late = builder(&lists.old).build().expect("good addresses");
+    learns(&late, &lists.new);
+}
+
 /// The node that leaves is dead, and one of the others comes back later: it is told by another run.
 /// Who looks goes by the list that locks go by.
 #[test]
