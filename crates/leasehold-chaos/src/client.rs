@@ -140,6 +140,8 @@ struct Client<'a> {
     draw: Draw,
     journal: Writer,
     store: Option<Store>,
+    /// Where the nodes are, or what leads there.
+    hosts: Vec<String>,
 }
 
 impl<'a> Client<'a> {
@@ -163,6 +165,11 @@ impl<'a> Client<'a> {
             draw,
             journal: Writer::create(&orders.journal)?,
             store: store.transpose()?,
+            hosts: orders
+                .ports
+                .iter()
+                .map(|port| format!("127.0.0.1:{port}"))
+                .collect(),
         })
     }
 
@@ -187,14 +194,12 @@ impl<'a> Client<'a> {
     }
 
     fn urls(&self) -> Vec<String> {
-        let ports = self.orders.ports.iter();
-        let hosts = ports.map(|port| format!("127.0.0.1:{port}"));
-        let hosts: Vec<_> = hosts.collect();
+        let hosts = &self.hosts;
         match self.orders.node {
             Node::Server | Node::Pair => {
                 hosts.iter().map(|host| format!("redis://{host}")).collect()
             }
-            Node::Group => vec![self.by_sentinels(&hosts)],
+            Node::Group => vec![self.by_sentinels(hosts)],
             Node::Cluster => {
                 let clusters = hosts.chunks(cluster::MASTERS);
                 clusters
@@ -228,7 +233,12 @@ impl<'a> Client<'a> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
-        runtime.block_on(self.contend(manager))
+        runtime.block_on(self.contend(manager))?;
+        if self.orders.kind == Kind::Following {
+            // People have changed the list by then: one that two changes have left behind is followed by nobody.
+            self.hosts = manager.nodes().iter().map(ToString::to_string).collect();
+        }
+        Ok(())
     }
 
     /// Acquires and holds, until no quorum answers in time: then one starts anew, as a program under
