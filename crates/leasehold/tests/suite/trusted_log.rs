@@ -46,7 +46,7 @@ fn started_without_its_log(is_looked_at: bool) {
     let holder = manager(&server);
     votes(&server, &holder);
     says(&server, &["SAVE"]);
-    // Whoever is connected looks at once, and so finds it without its log.
+    // A client that is connected looks at once, and would find the server without its log.
     drop(holder);
     eventually("nobody is connected", || {
         says(&server, &["INFO", "clients"]).contains("connected_clients:1\\r")
