@@ -74,14 +74,14 @@ const PEERS: Inputs = Inputs::Programs {
     ],
 };
 
-/// An eighth of the scenarios.
+/// A sixteenth of the scenarios.
 macro_rules! simulator {
     ($part:literal) => {
         Step {
             inputs: Inputs::ProgramOnLinks("leasehold-sim"),
             ..step(
                 concat!("simulator ", $part),
-                32,
+                22,
                 &["xtask", "sim", "--seeds", "20000", "--part", $part],
             )
         }
@@ -169,14 +169,22 @@ static STEPS: &[Step] = &[
         },
         ..step("bench", 50, &["xtask", "bench", "--peers", "--write-docs"])
     },
-    simulator!("1/8"),
-    simulator!("2/8"),
-    simulator!("3/8"),
-    simulator!("4/8"),
-    simulator!("5/8"),
-    simulator!("6/8"),
-    simulator!("7/8"),
-    simulator!("8/8"),
+    simulator!("1/16"),
+    simulator!("2/16"),
+    simulator!("3/16"),
+    simulator!("4/16"),
+    simulator!("5/16"),
+    simulator!("6/16"),
+    simulator!("7/16"),
+    simulator!("8/16"),
+    simulator!("9/16"),
+    simulator!("10/16"),
+    simulator!("11/16"),
+    simulator!("12/16"),
+    simulator!("13/16"),
+    simulator!("14/16"),
+    simulator!("15/16"),
+    simulator!("16/16"),
     Step {
         needs: Some(&["mutants", "--version"]),
         inputs: Inputs::Checks {
