@@ -27,6 +27,16 @@ struct Group {
 
 impl Group {
     fn start() -> Self {
+        Self::with_a_sentinel_of(DOWN_AFTER)
+    }
+
+    /// One whose sentinel chooses no other master because the machine is slow.
+    fn that_stays() -> Self {
+        Self::with_a_sentinel_of(Duration::from_secs(600))
+    }
+
+    /// One whose sentinel lets the master be silent for so long.
+    fn with_a_sentinel_of(down_after: Duration) -> Self {
         require_server();
         let master = Server::start().expect("it starts");
         let proxy = Proxy::start(master.port()).expect("there is a port");
@@ -41,7 +51,7 @@ impl Group {
                     .is_some_and(|info| info.contains("master_link_status:up"))
             })
         });
-        let sentinel = Sentinel::start("locks", &master, 1, DOWN_AFTER).expect("it starts");
+        let sentinel = Sentinel::start("locks", &master, 1, down_after).expect("it starts");
         eventually("the sentinel knows the replica", || {
             let replicas = sentinel.command(&["SENTINEL", "REPLICAS", "locks"]);
             // With the replica's own answers, without which it would not be chosen.
@@ -158,7 +168,7 @@ fn a_master_that_hangs_is_left_though_every_thread_of_the_runtime_is_blocked() {
 
 #[test]
 fn a_grant_is_confirmed_in_time_though_the_sentinels_were_asked_on_a_runtime_that_is_blocked() {
-    let group = Group::start();
+    let group = Group::that_stays();
     let runtime = two_threads();
     let manager = {
         let _within = runtime.enter();
@@ -250,7 +260,7 @@ fn a_guarded_lock_is_held_once_after_a_replica_that_lagged_was_promoted() {
 // Argument S9: a look by a client that was told of an earlier failover begins no quarantine that counts.
 #[test]
 fn a_master_waits_from_the_first_client_on_that_was_told_of_its_failover() {
-    let group = Group::start();
+    let group = Group::that_stays();
     let ttl = 4_000 * MS;
     let build = || group.builder(ttl).build().expect("a good address");
     let admitted = block_on(group.builder(ttl).operator().expect("an address").admit());
@@ -278,7 +288,7 @@ fn a_master_waits_from_the_first_client_on_that_was_told_of_its_failover() {
 
 #[test]
 fn a_wrong_name_of_a_master_is_told_with_the_right_one() {
-    let group = Group::start();
+    let group = Group::that_stays();
     let url = format!("redis+sentinel://127.0.0.1:{}/lokcs", group.sentinel.port());
     let why = refusal(&url);
     let place = format!("sentinel 127.0.0.1:{}", group.sentinel.port());
@@ -291,7 +301,7 @@ fn a_wrong_name_of_a_master_is_told_with_the_right_one() {
 
 #[test]
 fn a_sentinel_that_names_a_replica_is_not_believed() {
-    let group = Group::start();
+    let group = Group::that_stays();
     let stale = Sentinel::start("locks", &group.replica, 1, 60_000 * MS).expect("it starts");
     let (stale, good) = (stale.port(), group.sentinel.port());
     let why = refusal(&format!("redis+sentinel://127.0.0.1:{stale}/locks"));
@@ -349,7 +359,7 @@ fn servers_and_sentinels_have_passwords_of_their_own_and_none_is_shown() {
 
 #[test]
 fn a_vote_that_no_replica_has_heard_of_does_not_count_and_is_taken_back() {
-    let group = Group::start();
+    let group = Group::that_stays();
     let ttl = 20_000 * MS;
     let options = LockOptions::new().ttl(ttl).no_renewal().tries(1);
     let manager = group
