@@ -93,21 +93,22 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> ExitCode {
             if chosen.is_empty() {
                 return ExitCode::SUCCESS;
             }
+            let named = chosen.iter().map(|mutant| mutant.killers.len()).sum();
             if by_one {
                 chosen.iter_mut().for_each(Mutant::keep_soonest);
             }
-            try_out(root, &chosen.iter().collect::<Vec<_>>())
+            try_out(root, &chosen.iter().collect::<Vec<_>>(), named)
         }
     }
 }
 
-fn try_out(root: &Path, mutants: &[&Mutant]) -> ExitCode {
+fn try_out(root: &Path, mutants: &[&Mutant], named: usize) -> ExitCode {
     let outdated = outdated(root, mutants);
     if !outdated.is_empty() {
         println!("{}", outdated.join("\n"));
         return ExitCode::FAILURE;
     }
-    match Trial::new(root, mutants).and_then(|trial| trial.run(mutants)) {
+    match Trial::new(root, mutants).and_then(|trial| trial.run(mutants, named)) {
         Ok(code) => code,
         Err(wrong) => {
             println!("FAILED: {wrong}");

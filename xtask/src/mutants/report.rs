@@ -1,9 +1,62 @@
 //! Mutants as people read them.
 
 use super::Mutant;
-use std::path::Path;
+use std::{fmt, path::Path};
 
-/// Why a mutant proves nothing, or too little. Empty, it was killed by every check.
+/// What a run came to.
+#[derive(Debug)]
+pub(super) struct Tally {
+    mutants: usize,
+    /// So many checks were to kill them, of so many that they name.
+    tried: usize,
+    named: usize,
+    pub(super) survived: usize,
+    pub(super) untried: usize,
+}
+
+impl Tally {
+    pub(super) const fn new(mutants: usize, tried: usize, named: usize) -> Self {
+        Self {
+            mutants,
+            tried,
+            named,
+            survived: 0,
+            untried: 0,
+        }
+    }
+
+    /// So many were killed by every check that was to kill them.
+    pub(super) const fn killed(&self) -> usize {
+        self.mutants - self.survived - self.untried
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (killed, tried) = (self.killed(), self.tried);
+        let Self {
+            mutants,
+            named,
+            survived,
+            untried,
+            ..
+        } = self;
+        if tried < *named {
+            return write!(
+                out,
+                "{mutants} mutants, tried with {tried} of the {named} checks they name: {killed} killed, {survived} survived, \
+                 {untried} not tried"
+            );
+        }
+        write!(
+            out,
+            "{mutants} mutants: {killed} killed by every check they name, {survived} survived, {untried} not tried by every \
+             check"
+        )
+    }
+}
+
+/// Why a mutant proves nothing, or too little. Empty, it was killed by every check that was to kill it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trouble {
     /// The checks that ran and did not kill it: what they did instead.
@@ -86,6 +139,20 @@ mod tests {
         assert_eq!(word(&[], &["a"]), NOT_TRIED);
         assert_eq!(word(&["b"], &[]), SURVIVED);
         assert_eq!(word(&["b"], &["a"]), SURVIVED);
+    }
+
+    #[test]
+    fn nothing_is_said_of_checks_that_were_not_tried() {
+        let tally = |tried| Tally {
+            survived: 1,
+            ..Tally::new(8, tried, 13)
+        };
+        let all =
+            "8 mutants: 7 killed by every check they name, 1 survived, 0 not tried by every check";
+        assert_eq!(tally(13).to_string(), all);
+        let some =
+            "8 mutants, tried with 8 of the 13 checks they name: 7 killed, 1 survived, 0 not tried";
+        assert_eq!(tally(8).to_string(), some);
     }
 
     #[test]

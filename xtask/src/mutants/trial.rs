@@ -3,7 +3,7 @@
 use super::{
     Mutant,
     check::Check,
-    report,
+    report::{self, Tally},
     worker::{CLEAN, Worker},
 };
 use crate::{
@@ -59,8 +59,9 @@ impl Trial {
         })
     }
 
-    /// Runs every check without a mutant, then every mutant against its checks.
-    pub(super) fn run(&self, mutants: &[&Mutant]) -> Result<ExitCode, String> {
+    /// Runs every check without a mutant, then every mutant against its checks. `named` is how many checks the mutants name:
+    /// more than they have where each is tried with one alone.
+    pub(super) fn run(&self, mutants: &[&Mutant], named: usize) -> Result<ExitCode, String> {
         let begun = now();
         let unfit = self.without_mutants(mutants)?;
         // What changes the same file follows one another, so cargo builds the crates below only once.
@@ -77,23 +78,19 @@ impl Trial {
             Ok((*mutant, trouble))
         })?;
         self.stop_servers()?;
-        let (mut survived, mut untried) = (0, 0);
+        let tried = mutants.iter().map(|mutant| mutant.killers.len()).sum();
+        let mut tally = Tally::new(count, tried, named);
         for (mutant, trouble) in &troubles {
             match trouble.word() {
                 "" => continue,
-                report::SURVIVED => survived += 1,
-                _ => untried += 1,
+                report::SURVIVED => tally.survived += 1,
+                _ => tally.untried += 1,
             }
             let log = self.log(&mutant.name);
             println!("\n{}", report::trouble(mutant, trouble, &log));
         }
-        let killed = count - survived - untried;
-        let took = seconds(begun.elapsed());
-        println!(
-            "\n{count} mutants: {killed} killed by every check they name, {survived} survived, {untried} not tried by \
-             every check; {took}"
-        );
-        Ok(ExitCode::from(u8::from(killed < count)))
+        println!("\n{tally}; {}", seconds(begun.elapsed()));
+        Ok(ExitCode::from(u8::from(tally.killed() < count)))
     }
 
     /// A check that fails of everything would kill every mutant, and prove nothing; so would one that is skipped here.
