@@ -54,7 +54,7 @@ macro_rules! mutants {
             ..step(
                 concat!("mutants ", $name),
                 $minutes,
-                &["xtask", "mutants", "--by-one", $($argument),+],
+                &["xtask", "mutants", $($argument),+],
             )
         }
     };
@@ -194,15 +194,15 @@ static STEPS: &[Step] = &[
         ..step("sample of mutants", 20, &["xtask", "sample"])
     },
     mutants!("S1", 7, "S1"),
-    mutants!("S2", 4, "S2"),
-    mutants!("S3", 15, "S3"),
+    mutants!("S2", 6, "S2"),
+    mutants!("S3", 12, "S3"),
     mutants!("S4", 8, "S4"),
-    mutants!("S5", 6, "S5"),
-    mutants!("S6", 8, "S6"),
-    mutants!("S7", 7, "S7"),
+    mutants!("S5", 12, "S5"),
+    mutants!("S6", 18, "S6"),
+    mutants!("S7", 10, "S7"),
     mutants!("S8", 3, "S8"),
-    mutants!("S9", 15, "S9"),
-    mutants!("S10", 20, "S10"),
+    mutants!("S9", 25, "S9"),
+    mutants!("S10", 25, "S10"),
     mutants!("T1 to T4", 4, "T1", "T2", "T3", "T4"),
     mutants!("of the steps", 4, "Step 2", "Step 3", "Step 5", "Retry"),
 ];
@@ -342,7 +342,7 @@ pub(crate) fn tried_mutants(root: &Path) -> Result<BTreeMap<String, String>, Str
 /// Whose mutants the step tries.
 fn arguments(step: &Step) -> &'static [&'static str] {
     match step.command {
-        ["xtask", "mutants", "--by-one", arguments @ ..] => arguments,
+        ["xtask", "mutants", arguments @ ..] => arguments,
         _ => &[],
     }
 }
