@@ -18,6 +18,7 @@ use page::{Outcome, Page, Seen};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    iter,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -391,7 +392,10 @@ fn carry_out(root: &Path, logs: &Path, step: &Step, stamp: (&str, &str)) -> Resu
         End::Own(status) if status.success() => Outcome::Good,
         End::Own(_) | End::OutOfTime => Outcome::Failed,
     };
-    let said = page::last_line(&String::from_utf8_lossy(&said));
+    let said = String::from_utf8_lossy(&said);
+    let last = iter::once(page::last_line(&said));
+    let said: Vec<_> = last.chain(page::skips(&said)).collect();
+    let said = said.join("; ");
     Ok(Seen::new(outcome, begun.elapsed(), stamp, &said))
 }
 

@@ -1,7 +1,7 @@
 //! What the steps came to, and the page that tells of them, which is read back by the next night.
 
 use crate::took::seconds;
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -158,9 +158,28 @@ pub(super) fn last_line(said: &str) -> String {
     words.join(" ").replace(char::is_control, "")
 }
 
+/// What a run of tests said at its ends that it had skipped, each once and how often; none if it skipped nothing.
+pub(super) fn skips(said: &str) -> Option<String> {
+    let mut times = BTreeMap::<&str, usize>::new();
+    for why in { said.lines() }.filter_map(|line| line.trim().strip_prefix("skipped: ")) {
+        *times.entry(why).or_default() += 1;
+    }
+    let told = { times.iter() }.map(|(why, times)| format!("{times} × {why}"));
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| format!("skipped within: {}", told.join("; ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_that_were_skipped_are_told_with_what_passed() {
+        let said = "SKIPPED: no b\n3 skipped\n  skipped: no b\n  skipped: no a, which is rare\n  skipped: no b\nall skipped: c\n";
+        let told = "skipped within: 1 × no a, which is rare; 2 × no b";
+        assert_eq!(skips(said).as_deref(), Some(told));
+        assert_eq!(skips("0 skipped\n819 passed"), None);
+    }
 
     fn seen(outcome: Outcome, said: &str) -> Seen {
         Seen::new(outcome, Duration::from_secs(61), ("c0ffee", "abc"), said)
