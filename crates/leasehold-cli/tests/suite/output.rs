@@ -1,6 +1,6 @@
 //! Output that cannot be written.
 
-use crate::support::{Seen, User, commands, wait_until};
+use crate::support::{Seen, User, commands};
 use leasehold::clock::Clock;
 use leasehold_servers::{ServerSet, require_server};
 use std::time::Duration;
@@ -160,7 +160,7 @@ fn a_reader_that_has_gone_away_ends_a_command_without_a_word() {
         let test = site.user.run_in("sh", &shell, &[verb, "demo"]);
         let seen = test.env("LEASEHOLD_NODES", site.servers.nodes()).end();
         seen.assert_says(0, &["cannot print whose lock \"demo\" is", "\n125\n"]);
-        wait_until(|| site.end(&["status", "demo"]).code == 0);
+        assert_eq!(site.end(&["status", "demo"]).code, 0, "{verb}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A master that was replaced and does not know it, with one of three sentinels on its side.
 
-use crate::support::{block_on, eventually};
+use crate::support::{block_on, when_sentinels_agree};
 use leasehold::{
     AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, operate::NodeAnswer,
 };
@@ -46,7 +46,7 @@ impl Split {
                 server.command(&user).expect("it answers");
             }
         }
-        eventually("the replica follows", || {
+        when_sentinels_agree("the replica follows", || {
             let info = replica.command(&["INFO", "replication"]);
             info.is_ok_and(|info| {
                 info.text()
@@ -65,7 +65,7 @@ impl Split {
             sentinel("most", 2),
         ];
         for sentinel in &sentinels[1..] {
-            eventually("the sentinel knows the replica and the other one", || {
+            when_sentinels_agree("the sentinel knows the replica and the other one", || {
                 let replicas = sentinel.command(&["SENTINEL", "REPLICAS", "locks"]);
                 let knows_it = replicas.is_ok_and(|replicas| {
                     format!("{replicas:?}").contains("\"master-link-status\"), Text(\"ok\")")
@@ -132,7 +132,7 @@ impl Split {
 
     fn await_failover(&self) {
         for sentinel in &self.sentinels[1..] {
-            eventually("the sentinel names the replica", || {
+            when_sentinels_agree("the sentinel names the replica", || {
                 sentinel
                     .master("locks")
                     .is_ok_and(|port| port == Some(self.replica.port()))
@@ -204,7 +204,7 @@ fn a_holder_that_hears_only_the_sentinel_of_the_old_master_has_lost_its_lease_wh
     assert!(key.text().is_some(), "it is on the new master");
     assert!(!first.is_valid(), "it has been told in time");
     assert!(second.fencing_token() > first.fencing_token());
-    eventually(
+    when_sentinels_agree(
         "its key there has ended, and the old master is not believed",
         || {
             let tried = try_once(&one).map(drop);
@@ -214,7 +214,7 @@ fn a_holder_that_hears_only_the_sentinel_of_the_old_master_has_lost_its_lease_wh
     );
     let late = manager(&split.routed());
     let place = format!("names 127.0.0.1:{}", split.master.port());
-    eventually("a new connection does not go there either", || {
+    when_sentinels_agree("a new connection does not go there either", || {
         let why = try_once(&late)
             .map(drop)
             .expect_err("it does not go there")
@@ -252,7 +252,7 @@ fn a_client_that_hears_a_minority_of_the_sentinels_has_no_lock_until_it_hears_mo
     let one = routed("sentinel_bound_ms=1500");
     assert!(block_on(wait(&one).release()).is_released());
     split.reroute(Mode::Refuse);
-    eventually("its votes do not count", || {
+    when_sentinels_agree("its votes do not count", || {
         let Err(error) = try_once(&one) else {
             return false;
         };

@@ -372,7 +372,7 @@ fn a_resignation_hands_over_at_once() {
 #[test]
 fn a_campaign_that_is_dropped_leaves_nothing_behind() {
     let cluster = Cluster::start(3);
-    let manager = cluster.direct(LockOptions::new());
+    let manager = cluster.direct(LockOptions::new().ttl(60 * SECOND));
     let election = election(&manager);
     let mut campaign = Box::pin(election.campaign());
     begin(&mut campaign);

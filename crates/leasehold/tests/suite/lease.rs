@@ -229,7 +229,8 @@ fn work_is_dropped_when_the_lease_is_lost() {
 #[test]
 fn a_hold_releases_after_success_error_panic_and_cancellation() {
     let manager = memory();
-    let mutex = manager.mutex("r").expect("a plain name");
+    let options = LockOptions::new().ttl(Duration::from_secs(60));
+    let mutex = manager.mutex_with("r", options).expect("a plain name");
     let free = || block_on(mutex.try_acquire()).is_ok();
     let done = block_on(mutex.hold(async |_| 7)).expect("it is free");
     assert_eq!((done.work, done.release.is_released()), (Ok(7), true));

@@ -406,8 +406,8 @@ fn servers_with_and_without_scripts_make_one_quorum() {
     let urls = urls
         .chain(others.iter().map(|kind| kind.server.url()))
         .collect();
-    let manager = manager(urls, LockOptions::new());
-    let mutex = manager.mutex("r").expect("a plain name");
+    let options = LockOptions::new().ttl(Duration::from_secs(60));
+    let mutex = manager(urls, options).mutex("r").expect("a plain name");
     let guard = block_on(mutex.acquire()).expect("all are free");
     block_on(guard.extend()).expect("it is ours");
     for kind in natives.iter().chain(&others) {

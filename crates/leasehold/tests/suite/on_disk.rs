@@ -8,7 +8,7 @@ use leasehold_servers::{Server, ServerBinary, skip};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
-const TTL: Duration = Duration::from_secs(20);
+const TTL: Duration = Duration::from_secs(60);
 
 /// Longer than a server that writes once a second takes.
 const LONG: Duration = Duration::from_millis(1_800);
@@ -65,6 +65,7 @@ fn builder(server: &Server) -> ManagerBuilder {
     let options = LockOptions::new().ttl(TTL).no_renewal().tries(1);
     LockManager::builder()
         .nodes([server.url()])
+        .max_ttl(TTL)
         .defaults(options.node_limit(2_000 * MS))
 }
 

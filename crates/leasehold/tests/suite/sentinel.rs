@@ -2,7 +2,7 @@
 
 use crate::{
     stuck_runtime::{self, blocked, two_threads},
-    support::{block_on, eventually},
+    support::{block_on, eventually, when_sentinels_agree},
 };
 use leasehold::{
     AcquireError, LeaseGuard, LockManager, LockOptions, ManagerBuilder, Mode as Kind,
@@ -44,7 +44,7 @@ impl Group {
             .option("replicaof", &["127.0.0.1", &proxy.port().to_string()])
             .start()
             .expect("it starts");
-        eventually("the replica follows", || {
+        when_sentinels_agree("the replica follows", || {
             let info = replica.command(&["INFO", "replication"]);
             info.is_ok_and(|info| {
                 info.text()
@@ -52,7 +52,7 @@ impl Group {
             })
         });
         let sentinel = Sentinel::start("locks", &master, 1, down_after).expect("it starts");
-        eventually("the sentinel knows the replica", || {
+        when_sentinels_agree("the sentinel knows the replica", || {
             let replicas = sentinel.command(&["SENTINEL", "REPLICAS", "locks"]);
             // With the replica's own answers, without which it would not be chosen.
             replicas.is_ok_and(|replicas| {
@@ -82,7 +82,7 @@ impl Group {
 
     /// Waits until the sentinel has made a master of the replica.
     fn await_failover(&self) {
-        eventually("the sentinel names the replica", || {
+        when_sentinels_agree("the sentinel names the replica", || {
             self.sentinel
                 .master("locks")
                 .is_ok_and(|port| port == Some(self.replica.port()))
@@ -194,7 +194,7 @@ fn a_master_that_is_replaced_on_purpose_is_left_for_the_new_one() {
     let told = group.sentinel.command(&["SENTINEL", "FAILOVER", "locks"]);
     told.expect("there is a replica");
     group.await_failover();
-    eventually("the new master votes", || {
+    when_sentinels_agree("the new master votes", || {
         try_once(&manager).is_ok_and(|_guard| {
             let key = group.replica.command(&["EXISTS", "r"]);
             key.is_ok_and(|key| key.integer() == Some(1))
@@ -233,7 +233,7 @@ fn a_guarded_lock_is_held_once_after_a_replica_that_lagged_was_promoted() {
     }
     let one = guarded().build().expect("a good address");
     let two = guarded().build().expect("a good address");
-    eventually("the replica knows its master", || {
+    when_sentinels_agree("the replica knows its master", || {
         group.is_replicated("leasehold:node")
     });
     group.proxy.set(Mode::BlackHole);
@@ -241,7 +241,7 @@ fn a_guarded_lock_is_held_once_after_a_replica_that_lagged_was_promoted() {
     assert!(!group.is_replicated("r"));
     group.master.kill().expect("it runs");
     group.await_failover();
-    eventually("the new master abstains", || match try_once(&two) {
+    when_sentinels_agree("the new master abstains", || match try_once(&two) {
         Err(AcquireError::Abstained(abstained)) => {
             let why = abstained.faults[0].to_string();
             assert!(why.contains("was a replica"), "{why}");
@@ -360,7 +360,7 @@ fn servers_and_sentinels_have_passwords_of_their_own_and_none_is_shown() {
 #[test]
 fn a_vote_that_no_replica_has_heard_of_does_not_count_and_is_taken_back() {
     let group = Group::that_stays();
-    let ttl = 20_000 * MS;
+    let ttl = 60_000 * MS;
     let options = LockOptions::new().ttl(ttl).no_renewal().tries(1);
     let manager = group
         .builder(ttl)
@@ -416,7 +416,7 @@ fn a_lease_of_a_master_that_was_replaced_while_it_answered_ends_before_the_new_o
     block_on(guarded().operator().expect("good addresses").admit()).expect("a good address");
     let one = guarded().build().expect("a good address");
     let two = guarded().build().expect("a good address");
-    eventually("the replica knows its master", || {
+    when_sentinels_agree("the replica knows its master", || {
         group.is_replicated("leasehold:node")
     });
     group.proxy.set(Mode::BlackHole);
@@ -439,7 +439,7 @@ fn a_master_that_hangs_is_left_although_a_sentinel_died_with_it() {
         started.expect("it starts")
     });
     for sentinel in [&group.sentinel, &first, &second] {
-        eventually("the sentinels know each other", || {
+        when_sentinels_agree("the sentinels know each other", || {
             let told = sentinel.command(&["SENTINEL", "CKQUORUM", "locks"]);
             told.is_ok_and(|told| {
                 told.text()

@@ -8,12 +8,14 @@ pub(crate) mod pairs;
 pub(crate) mod real;
 pub(crate) mod rivals;
 
+use leasehold::clock::Clock;
 use std::{
     future::Future,
     pin::pin,
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
+    time::Duration,
 };
 
 /// Runs a future on the current thread, without any runtime.
@@ -61,18 +63,29 @@ pub(crate) fn at_once<F: Future + Unpin>(
     }
 }
 
-/// Waits until something that happens elsewhere has happened. Sentinels of a busy machine may need two attempts, and leave
-/// six seconds between them.
+/// Waits until something that happens elsewhere has happened, but not for as long as the leases last whose release is waited for:
+/// a lease of a minute that nobody releases is seen.
+pub(crate) fn eventually(what: &str, happened: impl FnMut() -> bool) {
+    within(Duration::from_secs(30), what, happened);
+}
+
+/// The same of what sentinels do: those of a busy machine may need two attempts, and leave six seconds between them.
+pub(crate) fn when_sentinels_agree(what: &str, happened: impl FnMut() -> bool) {
+    within(Duration::from_secs(60), what, happened);
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a test may look again after a while"
 )]
-pub(crate) fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    for _ in 0..12_000 {
-        if happened() {
-            return;
-        }
-        thread::sleep(std::time::Duration::from_millis(5));
+fn within(limit: Duration, what: &str, mut happened: impl FnMut() -> bool) {
+    let clock = Clock::system();
+    let end = clock.now().saturating_add(limit);
+    while !happened() {
+        assert!(
+            clock.now() < end,
+            "within {limit:?} it did not come about that {what}"
+        );
+        thread::sleep(Duration::from_millis(5));
     }
-    panic!("in a minute it did not come about that {what}");
 }
