@@ -415,7 +415,7 @@ impl LockView {
             KeyView::Other(None) => row([node, "a key that is no lock"]),
             KeyView::Other(Some(kind)) => row([node, &format!("{}, not a lock", named(kind))]),
             KeyView::Silent(why) if why.starts_with("no answer") => row([node, why]),
-            KeyView::Silent(why) => row([node, &format!("no answer: {why}")]),
+            KeyView::Silent(why) => row([node, &format!("cannot be read: {why}")]),
             KeyView::Twin => row([node, &format!("not counted: {TWIN}")]),
             KeyView::Permits(permits) => row([node, &permits::of_node(self, permits)]),
             KeyView::Lock(lock) => {

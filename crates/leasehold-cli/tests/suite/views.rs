@@ -92,7 +92,7 @@ fn status_tells_by_its_code_and_its_words_who_holds_a_lock() {
     let seen = site.run(&["status", "demo"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     assert!(
-        seen.stdout.contains("no answer: connection refused"),
+        seen.stdout.contains("cannot be read: connection refused"),
         "{seen:?}"
     );
     servers.next().expect("three").kill().expect("it runs");
