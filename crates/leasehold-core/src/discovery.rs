@@ -1,9 +1,8 @@
 //! Which server is the node, where sentinels name it, and whether its votes count.
 //!
 //! A master that is replaced need not know it: cut off from its sentinels it goes on granting, and a sentinel that is cut
-//! off with it goes on naming it. Its successor abstains for the quarantine, which begins when a client first looks
-//! by
-//! the failover that made it the master. So the old master's votes must not count for longer than the quarantine covers.
+//! off with it goes on naming it. Its successor abstains for the quarantine, which begins when the first client comes that a
+//! majority has told of the failover. So the old master's votes must not count for longer than the quarantine covers.
 //!
 //! The rule that ensures it has two parts.
 //!

@@ -25,7 +25,8 @@ impl Configuration {
         }
     }
 
-    /// What stands on a node that leaves for this configuration, and was of the one with that text.
+    /// What is written on a node that is not of this configuration any more: this one, and after which it comes. `former` is what
+    /// stood on the node before.
     pub(crate) fn text_after_leaving(&self, former: &str) -> String {
         match bare(former) {
             // It was told before, and what it follows with it.

@@ -383,7 +383,8 @@ impl Plan {
                 std::mem::replace(&mut site.visit, Err("was told".to_owned()))
             {
                 let mut settlement = settlement.clone();
-                // Of two nodes that tell a client of the list that follows its own, the one that stays may have forgotten that it does.
+                // A client follows a new list if one of the nodes that tell it of that list also says that it comes after the
+                // client's own. A node that stays does not say so if it was flushed since. So the node that leaves does.
                 if let (true, false, Some(before)) =
                     (self.is_replacement, site.is_new, text_before(&look))
                 {
