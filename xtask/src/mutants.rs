@@ -271,7 +271,7 @@ const USAGE: &str = "\
 usage: cargo xtask mutants [--by-one] [NAME or ARGUMENT ...]
        cargo xtask mutants [--by-one] --changed | --since COMMIT [--at-most COUNT]
        cargo xtask mutants --table | --list
-       --by-one: each by one of its checks alone, the one that is built soonest; all, in a third of the time
+       --by-one: each by one of its checks alone, the one that is built soonest; all, in about half the time
        --changed: those of the files that have changed since the last night that tried them, by docs/NIGHTLY.md";
 
 const FOLDER: &str = "xtask/mutants";

@@ -69,7 +69,7 @@ pub(crate) fn eventually(what: &str, happened: impl FnMut() -> bool) {
     within(Duration::from_secs(30), what, happened);
 }
 
-/// The same of what sentinels do: those of a busy machine may need two attempts, and leave six seconds between them.
+/// The same for what sentinels do: those of a busy machine may need two attempts, and leave six seconds between them.
 pub(crate) fn when_sentinels_agree(what: &str, happened: impl FnMut() -> bool) {
     within(Duration::from_secs(60), what, happened);
 }
