@@ -59,12 +59,22 @@ impl Group {
                 format!("{replicas:?}").contains("\"master-link-status\"), Text(\"ok\")")
             })
         });
-        Self {
+        let group = Self {
             master,
             proxy,
             replica,
             sentinel,
-        }
+        };
+        group.lets_replicas_be(Duration::from_secs(600));
+        group
+    }
+
+    /// For how long the sentinel looks on while the replica does not follow the master by its own address. After that
+    /// it tells the replica to, and so to go round the proxy. A failover that failed is tried again after twice as long.
+    fn lets_replicas_be(&self, time: Duration) {
+        let time = time.as_millis().to_string();
+        let words = ["SENTINEL", "SET", "locks", "failover-timeout", &time];
+        self.sentinel.command(&words).expect("it answers");
     }
 
     fn url(&self) -> String {
@@ -82,11 +92,22 @@ impl Group {
 
     /// Waits until the sentinel has made a master of the replica.
     fn await_failover(&self) {
+        let mut is_told = false;
         when_sentinels_agree("the sentinel names the replica", || {
+            if !is_told && self.is_down() {
+                self.lets_replicas_be(Duration::from_secs(3));
+                is_told = true;
+            }
             self.sentinel
                 .master("locks")
                 .is_ok_and(|port| port == Some(self.replica.port()))
         });
+    }
+
+    /// Whether the master is down in the eyes of the sentinel.
+    fn is_down(&self) -> bool {
+        let master = self.sentinel.command(&["SENTINEL", "MASTER", "locks"]);
+        master.is_ok_and(|master| format!("{master:?}").contains("s_down"))
     }
 }
 
