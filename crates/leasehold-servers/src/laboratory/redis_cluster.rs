@@ -96,8 +96,8 @@ impl RedisCluster {
     /// Which of the servers keeps this slot, by the word of all masters that answer. Waits until they agree, for twenty
     /// seconds at most: what one has told the others may be older than what these were told since.
     ///
-    /// They agree on the current epoch too. A Redis 7.0 that has not heard of the last one takes no newer when the slot is moved
-    /// to it, so that an older claim, with a higher epoch, is believed instead of its own: for ever.
+    /// They must agree on the current epoch too. If a slot is moved to a server of Redis 7.0 that has not heard of the latest
+    /// epoch, that server takes no newer one. The claim of an earlier owner then wins for ever, since its epoch is higher.
     ///
     /// # Errors
     /// If nobody keeps it, no server answers, or they do not agree in time.

@@ -65,13 +65,14 @@ impl Group {
             replica,
             sentinel,
         };
-        group.lets_replicas_be(Duration::from_secs(600));
+        group.set_failover_timeout(Duration::from_secs(600));
         group
     }
 
-    /// For how long the sentinel looks on while the replica does not follow the master by its own address. After that
-    /// it tells the replica to, and so to go round the proxy. A failover that failed is tried again after twice as long.
-    fn lets_replicas_be(&self, time: Duration) {
+    /// Sets the failover timeout of the sentinel. A failover that failed is tried again after twice this time. A replica
+    /// that follows the master by another address is told to use the master's own after this time, and so no longer goes
+    /// through the proxy: unless the sentinel holds the master for down.
+    fn set_failover_timeout(&self, time: Duration) {
         let time = time.as_millis().to_string();
         let words = ["SENTINEL", "SET", "locks", "failover-timeout", &time];
         self.sentinel.command(&words).expect("it answers");
@@ -95,7 +96,7 @@ impl Group {
         let mut is_told = false;
         when_sentinels_agree("the sentinel names the replica", || {
             if !is_told && self.is_down() {
-                self.lets_replicas_be(Duration::from_secs(3));
+                self.set_failover_timeout(Duration::from_secs(3));
                 is_told = true;
             }
             self.sentinel
