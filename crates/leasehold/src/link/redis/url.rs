@@ -332,6 +332,22 @@ fn decode(text: &str, part: &str) -> Result<String, RedisUrlError> {
     String::from_utf8(bytes).map_err(|_| bad())
 }
 
+/// Percent-encodes what would mean something else in the path of an address, or in a list of them.
+fn encode(path: &str) -> String {
+    let means_more =
+        |c: char| c.is_whitespace() || c.is_control() || matches!(c, '%' | '?' | '#' | ',');
+    let mut encoded = String::new();
+    for c in path.chars() {
+        if means_more(c) {
+            let bytes = c.to_string().into_bytes();
+            encoded.extend(bytes.iter().map(|byte| format!("%{byte:02X}")));
+        } else {
+            encoded.push(c);
+        }
+    }
+    encoded
+}
+
 /// Whether a text without `://` begins with a scheme. `redis:6379` is a host of this name, and `redis:secret@h` has a user of it.
 fn lacks_slashes(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':').filter(|_| !text.contains('@')) else {
@@ -367,9 +383,12 @@ fn is_known(scheme: &str) -> bool {
 impl fmt::Display for RedisUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.place, self.database) {
-            (Endpoint::Unix(path), 0) => write!(out, "unix://{}", path.display()),
             (Endpoint::Unix(path), database) => {
-                write!(out, "unix://{}?db={database}", path.display())
+                write!(out, "unix://{}", encode(&path.to_string_lossy()))?;
+                match database {
+                    0 => Ok(()),
+                    database => write!(out, "?db={database}"),
+                }
             }
             (Endpoint::Named(sentinels), database) => sentinels.write_address(out, database),
             (Endpoint::Cluster(seeds), _) => seeds.write_address(out),

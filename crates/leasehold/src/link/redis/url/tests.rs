@@ -24,7 +24,7 @@ fn an_address_is_shown_in_one_spelling_and_without_secrets() {
         ("redis://:p%40ss@[0:0::1]:7000/", "redis://[::1]:7000"),
         (
             "unix:///run/a%20b.sock?db=1&user=u&pass=p",
-            "unix:///run/a b.sock?db=1",
+            "unix:///run/a%20b.sock?db=1",
         ),
         ("redis+unix:///run/redis.sock", "unix:///run/redis.sock"),
         (
@@ -385,5 +385,16 @@ proptest! {
             let url = parse(&text);
             prop_assert!(parse(&url.to_string()) == url);
         }
+    }
+
+    #[test]
+    fn what_is_shown_of_a_socket_is_the_address_of_the_same_one(path in "(/[a-z%?#,@:& \t\n\u{b}\u{1b}\u{a0}é]{0,4}){1,3}", database in 0u32..99) {
+        let url = RedisUrl {
+            place: Endpoint::Unix(path.into()),
+            login: None,
+            database,
+        };
+        let again: RedisUrl = url.to_string().parse().expect("it was shown");
+        prop_assert!(again == url, "{url}");
     }
 }
