@@ -14,17 +14,17 @@ impl Nemesis<'_> {
         })
     }
 
-    /// As [`forget`](Self::forget), and begins the quarantine before a client does, for a quarter of its time.
+    /// As [`forget`](Self::forget), and begins the quarantine before a client does, for an eighth of its time.
     pub(crate) fn forget_hastily(&mut self) -> Option<Moment> {
-        let quarter = ((self.site.scenario.ttl + SKEW) / 4)
+        let eighth = ((self.site.scenario.ttl + SKEW) / 8)
             .as_millis()
             .to_string();
         let most = self.nodes() / 2 + 1..=self.nodes();
-        let what = "kill -9, restart without data, and a quarter of the quarantine";
+        let what = "kill -9, restart without data, and an eighth of the quarantine";
         self.forgetting_of(most, what, |node| {
             let server = self.site.server(node);
             server.restart_empty().map_err(|error| error.to_string())?;
-            let shortened = server.command(&["EVAL", BEGIN, "1", NODE, &quarter]);
+            let shortened = server.command(&["EVAL", BEGIN, "1", NODE, &eighth]);
             shortened.map_err(|error| error.to_string())?;
             Ok(true)
         })

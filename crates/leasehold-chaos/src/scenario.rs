@@ -136,7 +136,7 @@ pub(crate) enum Strike {
     RestartDelayed,
     /// `kill -9` of one server, or of most, started again at once without their data.
     Forget,
-    /// The same, and the quarantine that follows is cut to a quarter (against Argument S9).
+    /// The same, and the quarantine that follows is cut to an eighth (against Argument S9).
     ForgetHastily,
     /// `kill -9` of one server, or of most, started again at once with a snapshot from some time before.
     Snapshot,

@@ -177,7 +177,7 @@ pub(super) static ALL: [Scenario; 51] = [
     },
     Scenario {
         name: "short-quarantine",
-        about: "the same; servers that forgot vote again after a quarter of their quarantine",
+        about: "the same; servers that forgot vote again after an eighth of their quarantine",
         strikes: &[Strike::ForgetHastily],
         ..USUAL
     },
