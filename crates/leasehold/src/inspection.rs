@@ -154,7 +154,8 @@ impl Inspection {
             .find(|holder| self.count(|key| key.holder() == Some(*holder)) >= needed)
     }
 
-    /// Whether a quorum of nodes has nothing under the name: a caller that tries now may win.
+    /// Whether a quorum of nodes has nothing under the name: a caller that tries now may win. A node that has restarted or was
+    /// flushed has nothing either: while it does not vote, somebody may hold a lock that it has forgotten.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.count(|key| *key == Key::Free) >= self.quorum.needed()
