@@ -8,11 +8,17 @@ use leasehold::{
     Observation,
     operate::{Examination, Told},
 };
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
 use tokio::time::Instant;
 
 /// When it was told, and in which words.
 static LAST: Mutex<Option<(Instant, String)>> = Mutex::new(None);
+
+/// What was told to those who look.
+static TOLD: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
 /// Takes note of a master that is replaced, and tells of a node that was.
 pub(crate) fn note(observation: &Observation<'_>) {
@@ -31,6 +37,14 @@ pub(crate) fn note(observation: &Observation<'_>) {
 pub(crate) fn tell(node: &str, former: &str) {
     output::talk(format_args!("{node} {}", taken(former)));
     output::hint(AMEND);
+}
+
+/// The same, once: for those who look again and again.
+pub(crate) fn tell_once(node: &str, former: &str) {
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.insert((node.to_owned(), former.to_owned())) {
+        tell(node, former);
+    }
 }
 
 /// What is to be said of a node that has taken the place of this one.

@@ -113,10 +113,21 @@ impl Patient {
         findings::votes(server, &self.options)
     }
 
-    /// Whether a key that this server does not have is one that nobody has set there, with a configuration like ours.
-    pub(crate) fn remembers(&self, server: &ServerFacts) -> bool {
-        match server.vote {
-            VoteFacts::Votes | VoteFacts::RefusesWrites(_) => true,
+    /// Whether this node, if it has no key, may have forgotten one that was set there with a configuration like ours. Of a node that
+    /// is not known here, nobody knows.
+    pub(crate) fn may_have_forgotten(&self, node: &str) -> bool {
+        let told = self.nodes.iter().find(|told| told.name == node);
+        told.is_none_or(|told| match &told.state {
+            NodeState::Server(server) => !self.remembers(server),
+            NodeState::Silent(_) => true,
+            // Its masters may forget too, which plain locks take for granted.
+            NodeState::Cluster(_) | NodeState::File(_) | NodeState::InProcess => false,
+        })
+    }
+
+    fn remembers(&self, server: &ServerFacts) -> bool {
+        match server.surveyed {
+            VoteFacts::Votes => true,
             // Nobody asks it for its past.
             VoteFacts::NotTold(_) => self.options.guard == Guard::Off,
             _ => false,
@@ -231,5 +242,50 @@ impl Patient {
 
     fn lacks_votes(&self, server: &ServerFacts) -> bool {
         findings::lacks_votes(server, self.options.guard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use findings::tests::{abstains, patient, server};
+    use leasehold::AbstentionCause;
+
+    #[test]
+    fn a_server_that_does_not_vote_for_us_may_have_forgotten_what_it_has_not() {
+        let why = || "x".to_owned();
+        let abstains = abstains(AbstentionCause::Changed);
+        for (surveyed, is_guarded, unguarded) in [
+            (VoteFacts::Votes, false, false),
+            (abstains, true, true),
+            (VoteFacts::NotTold(why()), true, false),
+            (VoteFacts::Others(why()), true, true),
+            (VoteFacts::Unfinished(why()), true, true),
+            (VoteFacts::Unsuitable(why()), true, true),
+        ] {
+            for refuses_writes in [false, true] {
+                let vote = match refuses_writes {
+                    false => surveyed.clone(),
+                    true => VoteFacts::RefusesWrites(why()),
+                };
+                let server = ServerFacts {
+                    vote,
+                    surveyed: surveyed.clone(),
+                    ..server()
+                };
+                let mut patient = patient(vec![server]);
+                assert_eq!(
+                    patient.may_have_forgotten("db0"),
+                    is_guarded,
+                    "{surveyed:?}"
+                );
+                patient.options.guard = Guard::Off;
+                assert_eq!(patient.may_have_forgotten("db0"), unguarded, "{surveyed:?}");
+            }
+        }
+        let mut patient = patient(vec![server()]);
+        assert!(patient.may_have_forgotten("db1"), "nobody knows it");
+        patient.nodes[0].state = NodeState::Silent(why());
+        assert!(patient.may_have_forgotten("db0"));
     }
 }

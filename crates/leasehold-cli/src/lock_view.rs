@@ -1,9 +1,11 @@
 //! A lock as it is shown: by `status`, `list`, `watch` and `force-release`.
 
+mod doubt;
 mod json;
 mod permits;
 mod reading;
 
+use doubt::FORGOTTEN;
 use json::left_json;
 pub(crate) use permits::{PermitsView, of_so_many};
 
@@ -20,7 +22,10 @@ use crate::{
     whose::{Signer, Whose},
 };
 use leasehold::{Inspection, Owner};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// A lock, by the word of all nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +36,8 @@ pub(crate) struct LockView {
     pub(crate) keys: Vec<(String, KeyView)>,
     /// Why nodes do not vote that answer, where that is known here.
     pub(crate) refusals: BTreeMap<String, String>,
+    /// The nodes that have no key and may have forgotten one, where that makes a difference.
+    pub(crate) forgetful: BTreeSet<String>,
 }
 
 /// What a quorum says.
@@ -186,6 +193,7 @@ impl LockView {
             state,
             keys,
             refusals: BTreeMap::new(),
+            forgetful: BTreeSet::new(),
         }
     }
 
@@ -237,15 +245,6 @@ impl LockView {
             _ => false,
         };
         is_held || !self.left_over().is_empty()
-    }
-
-    /// Whether somebody who is not known to hold it may do so all the same, since too many nodes are silent or may have forgotten it.
-    pub(crate) fn may_hold(&self, signed: &Signature) -> bool {
-        match self.state {
-            State::Unclear => self.count(signed) + self.silent() >= self.quorum,
-            State::Unusable { .. } => true,
-            _ => false,
-        }
     }
 
     /// Who has some keys but is not known to hold the lock, and what that means.
@@ -361,27 +360,6 @@ impl LockView {
         format!("{found}; {}: {count}", judgement.sentence(nodes))
     }
 
-    /// Why it is not known who holds it.
-    pub(crate) fn doubt(&self) -> String {
-        let (name, quorum, nodes) = (&self.resource, self.quorum, self.keys.len());
-        let twins = self.twins();
-        let answer = nodes - self.silent() - twins;
-        if answer < quorum {
-            let what = match (self.refusals.is_empty(), twins) {
-                (true, 0) => "answer",
-                (true, _) => "answer and count",
-                (false, 0) => "tell",
-                (false, _) => "tell and count",
-            };
-            return format!(
-                "{name:?} may be held or free: {answer} of {nodes} nodes {what}, {quorum} must"
-            );
-        }
-        format!(
-            "{name:?} is neither held nor free for certain: no {quorum} of {nodes} nodes have the same lock, or none"
-        )
-    }
-
     /// What is left to each of the permits is told above the nodes.
     const fn columns(&self) -> usize {
         match self.state {
@@ -411,6 +389,9 @@ impl LockView {
             _ => None,
         };
         match key {
+            KeyView::Nothing if self.forgetful.contains(node) => {
+                row([node, &format!("none, {FORGOTTEN}")])
+            }
             KeyView::Nothing => row([node, "none"]),
             KeyView::Other(None) => row([node, "a key that is no lock"]),
             KeyView::Other(Some(kind)) => row([node, &format!("{}, not a lock", named(kind))]),

@@ -41,6 +41,7 @@ mod pictures_in_docs;
 mod question;
 mod readers;
 mod resolve;
+mod sight;
 mod signals;
 mod supervised_run;
 mod terminal;

@@ -236,11 +236,12 @@ fn lock_rows(lock: &LockView) -> Vec<Vec<String>> {
     held.into_iter().chain(others).collect()
 }
 
-/// One sign for each node: `●` if it has it, `○` if not, `?` no answer.
+/// One sign for each node: `●` if it has it, `○` if not, `?` if that is not known.
 fn dots(lock: &LockView, has_it: impl Fn(&KeyView) -> bool) -> String {
-    let sign = |(_, key): &(String, KeyView)| match key {
+    let sign = |(node, key): &(String, KeyView)| match key {
         key if has_it(key) => '●',
         KeyView::Silent(_) => '?',
+        KeyView::Nothing if lock.forgetful.contains(node) => '?',
         _ => '○',
     };
     lock.keys.iter().map(sign).collect()

@@ -12,7 +12,10 @@ use crate::{
     whose::Whose,
 };
 use leasehold::{Abstention, AbstentionCause};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 const PAGE: &str = include_str!("../../../docs/COMMAND.md");
 
@@ -71,6 +74,7 @@ fn held() -> LockView {
             ("db3:6379".to_owned(), KeyView::Nothing),
         ],
         refusals: BTreeMap::new(),
+        forgetful: BTreeSet::new(),
     }
 }
 
@@ -95,6 +99,7 @@ fn permits() -> LockView {
         state: State::Permits(PermitsView { of: 4, taken }),
         keys: keys.map(|(node, key)| (node.to_owned(), key)).into(),
         refusals: BTreeMap::new(),
+        forgetful: BTreeSet::new(),
     }
 }
 
@@ -112,6 +117,7 @@ fn left_over() -> LockView {
             ("db3:6379".to_owned(), KeyView::Nothing),
         ],
         refusals: BTreeMap::new(),
+        forgetful: BTreeSet::new(),
     }
 }
 

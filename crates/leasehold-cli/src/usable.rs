@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     hint,
     judgement::Judgement,
-    lock_view::State,
+    lock_view::{LockView, State},
     nodes::Nodes,
     waiting,
 };
@@ -33,7 +33,7 @@ pub(crate) fn examined(
 ) -> Result<Patient, Failure> {
     let patient = waiting::for_it(examine(nodes, agreement, lock, time))??;
     for (node, former) in &patient.replaced {
-        departure::tell(node, former);
+        departure::tell_once(node, former);
     }
     Ok(patient)
 }
@@ -88,6 +88,11 @@ pub(crate) fn hanging(patient: &Patient) -> impl Iterator<Item = (&str, &str)> {
         };
         findings::hangs(why).then_some((node.name.as_str(), why.as_str()))
     })
+}
+
+/// Doubts that nobody holds a lock, or a permit, where nodes without its key may have forgotten it.
+pub(crate) fn doubt(view: &mut LockView, patient: &Patient) {
+    view.doubt_where(|node| patient.may_have_forgotten(node));
 }
 
 /// What a lock is that nobody holds on these nodes: free if it can be had.

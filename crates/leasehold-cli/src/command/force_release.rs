@@ -7,7 +7,7 @@ use crate::{
     lock_view::{self, KeyView, LockView, Signature, State, shown_left},
     manager::Manager,
     nodes::Nodes,
-    output, question, readers, waiting,
+    output, question, readers, usable, waiting,
     whose::{Signer, Whose},
 };
 use leasehold::{Eviction, Inspection, Key, Owner, ReleaseOutcome};
@@ -26,10 +26,7 @@ async fn release(
     arguments: &ForceReleaseArguments,
 ) -> Result<u8, Failure> {
     let (name, whose) = (&arguments.resource, Whose::with(arguments.foreign));
-    let seen = manager.inspect(name).await;
-    let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let seen = nodes.look_closer(&arguments.place.agreement, seen).await?;
-    let view = readers::named_one(nodes, LockView::of(&seen, whose)).await;
+    let (seen, view) = look(manager, nodes, arguments).await?;
     if let State::OtherType(kind) = &view.state {
         return Err(lock_view::no_lock(name, kind));
     }
@@ -79,6 +76,25 @@ async fn release(
             "too few nodes confirmed it; what is left ends with its TTL",
         )),
     }
+}
+
+/// What the nodes have, and what that means.
+async fn look(
+    manager: &Manager,
+    nodes: &Nodes,
+    arguments: &ForceReleaseArguments,
+) -> Result<(Inspection, LockView), Failure> {
+    let (name, agreement) = (&arguments.resource, &arguments.place.agreement);
+    let seen = manager.inspect(name).await;
+    let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
+    let seen = nodes.look_closer(agreement, seen).await?;
+    let view = LockView::of(&seen, Whose::with(arguments.foreign));
+    let mut view = readers::named_one(nodes, view).await;
+    if view.can_be_doubted() {
+        let patient = usable::examine(nodes, agreement, Some(name.as_str()), None).await?;
+        usable::doubt(&mut view, &patient);
+    }
+    Ok((seen, view))
 }
 
 /// What became of whose keys, a line each.
@@ -132,6 +148,7 @@ fn question_of(view: &LockView) -> Option<&'static str> {
             }
             "Take all of them away? Their holders do not notice before their next extension, and until then two may hold one."
         }
+        _ if left_over.iter().any(|lock| view.may_hold(lock)) => TAKE_AWAY,
         _ => "Delete that? Whoever is under way to hold the lock does not get it.",
     };
     let held = match &view.state {
@@ -214,8 +231,8 @@ fn not_ours(seen: &Inspection, whose: Whose) -> Failure {
 fn told(outcome: &ReleaseOutcome) -> String {
     match outcome {
         ReleaseOutcome::Released => "released by force".to_owned(),
-        // Leftovers, and a lease that was just ending, have no quorum that could be taken away.
-        ReleaseOutcome::AlreadyExpired => "deleted; it held no quorum any more".to_owned(),
+        // Leftovers, a lease that was just ending, and one whose other votes were forgotten.
+        ReleaseOutcome::AlreadyExpired => "deleted; no quorum of nodes had it".to_owned(),
         other => other.to_string(),
     }
 }

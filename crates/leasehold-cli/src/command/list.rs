@@ -24,7 +24,12 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<u8, Failure> {
     let (listing, views) = waiting::for_it(async {
         let listing = operator.search(search).await;
         let listing = listing.map_err(|error| nodes.wrong(&error))?;
-        let views = views(&nodes, &listing, whose).await;
+        let mut views = views(&nodes, &listing, whose).await;
+        if views.iter().any(LockView::can_be_doubted) {
+            let patient = usable::examine(&nodes, &place.agreement, None, None).await?;
+            let doubt = |view| usable::doubt(view, &patient);
+            views.iter_mut().for_each(doubt);
+        }
         Ok::<_, Failure>((listing, views))
     })??;
     if arguments.json {

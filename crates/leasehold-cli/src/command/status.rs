@@ -1,11 +1,13 @@
 //! `leasehold status`: who holds a lock.
 
 use crate::{
-    args::{nodes::NodesArguments, views::StatusArguments},
+    args::views::StatusArguments,
     failure::Failure,
-    lock_view::{LockView, State},
+    lock_view::State,
     nodes::Nodes,
-    output, readers, unheard, usable, waiting,
+    output,
+    sight::Sight,
+    usable,
     whose::{Signer, Whose},
 };
 use leasehold::clock::Clock;
@@ -14,7 +16,15 @@ use std::time::Duration;
 /// Looks, and tells the code to exit with.
 pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     let place = &arguments.place;
-    let view = look(place, &arguments.resource, arguments.foreign)?;
+    let nodes = Nodes::choose(place.nodes.as_ref())?;
+    let whose = Whose::with(arguments.foreign);
+    let Sight { view, patient, .. } =
+        Sight::of(&nodes, &place.agreement, &arguments.resource, whose, None)?;
+    for (node, why) in patient.iter().flat_map(usable::hanging) {
+        output::talk(format_args!(
+            "{node}: does not tell whether it votes: {why}"
+        ));
+    }
     let longest = place.agreement.longest_ttl().unwrap_or(Duration::MAX);
     match arguments.json {
         true => output::data(view.json()),
@@ -25,46 +35,8 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<u8, Failure> {
     {
         output::hint("--foreign tells more of another library's lock");
     }
-    if matches!(view.state, State::Unusable { .. }) {
+    if matches!(view.state, State::Unusable { .. }) || !view.forgetful.is_empty() {
         output::hint("`leasehold doctor` tells why, and the way out");
     }
     Ok(view.code())
-}
-
-/// Who holds a lock and, if nobody does, whether it can be had.
-fn look(place: &NodesArguments, resource: &str, foreign: bool) -> Result<LockView, Failure> {
-    let nodes = Nodes::choose(place.nodes.as_ref())?;
-    let manager = nodes.onlooker(&place.agreement)?;
-    let (agreement, whose) = (&place.agreement, Whose::with(foreign));
-    let (seen, mut view) = waiting::for_it(async {
-        let seen = manager.inspect(resource).await;
-        let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-        let seen = nodes.look_closer(agreement, seen).await?;
-        let view = LockView::of(&seen, whose);
-        let view = readers::named_one(&nodes, view).await;
-        Ok::<_, Failure>((seen, view))
-    })??;
-    let mut known = None;
-    if let Some(heard) = unheard::heard(&nodes, agreement, &seen, &view)? {
-        view = LockView::of(&heard.seen, whose);
-        view.refusals = heard.refusals;
-        known = Some(heard.patient);
-    }
-    if view.state == State::Free || view.is_unheld_by_twins() {
-        let patient = match known {
-            Some(patient) => patient,
-            None => usable::examined(&nodes, agreement, Some(resource), None)?,
-        };
-        for (node, why) in usable::hanging(&patient) {
-            output::talk(format_args!(
-                "{node}: does not tell whether it votes: {why}"
-            ));
-        }
-        match usable::state(&patient) {
-            // Its nodes vote, and are not at one: who is under way may win.
-            State::Free if view.state != State::Free => {}
-            state => view.state = state,
-        }
-    }
-    Ok(view)
 }

@@ -10,10 +10,12 @@ use crate::{
     judgement::Judgement,
     lock_view::{self, KeyView, LockView, State},
     nodes::Nodes,
-    output, readers, usable, waiting,
+    output, readers,
+    sight::Sight,
+    usable, waiting,
     whose::Whose,
 };
-use leasehold::{Inspection, clock::Clock};
+use leasehold::{Inspection, clock::Clock, operate::Operator};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -55,53 +57,141 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
     let end = arguments.wait.map(|wait| clock.now().saturating_add(wait));
     let left = || end.map(|end| end.saturating_since(clock.now()));
     let mut is_told = false;
-    loop {
-        let (seen, mut view) = waiting::for_it(async {
-            let seen = match arguments.permits {
-                Some(permits) => operator.until_permit(name, permits, left()).await,
-                None => operator.until_free(name, left()).await,
-            };
-            let seen = seen.map_err(|error| nodes.wrong(&error))?;
-            let view = readers::named_one(nodes, LockView::of(&seen, Whose::Ours)).await;
-            Ok::<_, Failure>((seen, view))
-        })??;
-        let mut patient = None;
-        let is_free = view.state == State::Free || has_permit(arguments, &seen);
-        if is_free {
-            let examined = usable::examined(nodes, agreement, Some(name), left())?;
-            match usable::state(&examined) {
-                // Permits that others have are there all the same.
-                State::Free => {}
-                unusable => view.state = unusable,
-            }
-            if let State::Unusable { judgement, count } = &view.state
-                && let Judgement::Later(time) = *judgement
-                && left().is_none_or(|left| time <= left)
-            {
-                if !is_told {
-                    let why = view.unusable(*judgement, count);
-                    output::talk(format_args!("waiting: {why}"));
-                    hint::not_usable(&examined).iter().for_each(output::hint);
-                    is_told = true;
-                }
-                wait_for_votes(arguments, nodes, time)?;
-                continue;
-            }
-            patient = Some(examined);
+    let mut tell = |why: &str, hint: Option<String>| {
+        if !is_told {
+            output::talk(format_args!("waiting: {why}"));
+            hint.iter().for_each(output::hint);
+            is_told = true;
         }
-        return Ok(WaitEnd {
+    };
+    loop {
+        let mut end = waiting::for_it(until_free(arguments, nodes, &operator, left()))??;
+        if !end.is_free {
+            return Ok(end);
+        }
+        let patient = usable::examined(nodes, agreement, Some(name), left())?;
+        end = end.with(arguments, patient);
+        if !end.view.forgetful.is_empty() && !end.is_free {
+            end = until_known(arguments, nodes, left, |why| tell(why, None))?;
+        }
+        let is_over = left() == Some(Duration::ZERO);
+        match (&end.view.state, &end.patient) {
+            (State::Unusable { judgement, count }, Some(patient)) => {
+                let Judgement::Later(time) = *judgement else {
+                    return Ok(end);
+                };
+                if left().is_some_and(|left| left < time) {
+                    return Ok(end);
+                }
+                let why = end.view.unusable(*judgement, count);
+                tell(&why, hint::not_usable(patient));
+                wait_for_votes(arguments, nodes, time)?;
+            }
+            _ if end.is_free || is_over => return Ok(end),
+            // Somebody has it, and servers tell when not any more: but for those that this list calls by their former places.
+            _ => pause(left())?,
+        }
+    }
+}
+
+/// Waits until a quorum seems to have no key.
+async fn until_free(
+    arguments: &WaitArguments,
+    nodes: &Nodes,
+    operator: &Operator,
+    left: Option<Duration>,
+) -> Result<WaitEnd, Failure> {
+    let name = &arguments.resource;
+    let seen = match arguments.permits {
+        Some(permits) => operator.until_permit(name, permits, left).await,
+        None => operator.until_free(name, left).await,
+    };
+    let seen = seen.map_err(|error| nodes.wrong(&error))?;
+    let view = readers::named_one(nodes, LockView::of(&seen, Whose::Ours)).await;
+    let patient = None;
+    Ok(WaitEnd::of(
+        arguments,
+        Sight {
             seen,
             view,
-            is_free,
             patient,
-        });
+        },
+    ))
+}
+
+/// Looks again and again while nodes without a key may have forgotten one: none of them tells when it remembers again.
+fn until_known(
+    arguments: &WaitArguments,
+    nodes: &Nodes,
+    left: impl Fn() -> Option<Duration>,
+    mut tell: impl FnMut(&str),
+) -> Result<WaitEnd, Failure> {
+    let agreement = &arguments.place.agreement;
+    // Their time begins when somebody comes who may want a lock. Clusters, which have no such time, allow no such manager.
+    let manager = nodes.quiet_builder(agreement).build().ok();
+    let end = loop {
+        let end = WaitEnd::of(
+            arguments,
+            Sight::of(nodes, agreement, &arguments.resource, Whose::Ours, left())?,
+        );
+        let is_known = end.view.state != State::Unclear && end.view.forgetful.is_empty();
+        let rest = left();
+        if end.is_free || is_known || end.seen.is_unclear() || rest == Some(Duration::ZERO) {
+            break end;
+        }
+        tell(&end.view.doubt());
+        pause(rest)?;
+    };
+    waiting::for_it(async { drop(manager) })?;
+    Ok(end)
+}
+
+/// Leaves nodes alone before they are asked again.
+fn pause(left: Option<Duration>) -> Result<(), Failure> {
+    let time = left.map_or(AGAIN, |left| left.min(AGAIN));
+    waiting::for_it(async { sleep(time).await })
+}
+
+impl WaitEnd {
+    fn of(arguments: &WaitArguments, sight: Sight) -> Self {
+        let Sight {
+            seen,
+            view,
+            patient,
+        } = sight;
+        let has_permit = has_permit(arguments, &seen, &view);
+        Self {
+            is_free: view.state == State::Free || has_permit,
+            seen,
+            view,
+            patient,
+        }
+    }
+
+    /// The same, where it is known which nodes vote and remember. Permits that others have are there all the same.
+    fn with(self, arguments: &WaitArguments, patient: Patient) -> Self {
+        let (seen, mut view) = (self.seen, self.view);
+        match usable::state(&patient) {
+            State::Free => usable::doubt(&mut view, &patient),
+            unusable => view.state = unusable,
+        }
+        let patient = Some(patient);
+        Self::of(
+            arguments,
+            Sight {
+                seen,
+                view,
+                patient,
+            },
+        )
     }
 }
 
 /// Whether one of the permits can be had that are asked for.
-fn has_permit(arguments: &WaitArguments, seen: &Inspection) -> bool {
+fn has_permit(arguments: &WaitArguments, seen: &Inspection, view: &LockView) -> bool {
     let of = arguments.permits.and_then(|of| u16::try_from(of).ok());
-    of.is_some_and(|of| seen.free_permits(of) > 0)
+    let is_sure = |of| view.forgetful.is_empty() || view.has_free_permit(of);
+    of.is_some_and(|of| seen.free_permits(of) > 0 && is_sure(of))
 }
 
 /// Waits until nodes vote that have restarted.
@@ -148,6 +238,7 @@ fn not_free(arguments: &WaitArguments, nodes: &Nodes, end: &WaitEnd) -> Failure 
     let still = match &view.state {
         State::Held(held) => format!("{name:?} is still {}", held.how()),
         State::Permits(permits) => format!("{name:?}: {}", permits.how("still taken")),
+        _ if !view.forgetful.is_empty() => view.doubt(),
         _ => format!("{name:?} is still not free on a quorum of nodes"),
     };
     let after = arguments
@@ -156,3 +247,6 @@ fn not_free(arguments: &WaitArguments, nodes: &Nodes, end: &WaitEnd) -> Failure 
     let text = format!("{}{still}", after.unwrap_or_default());
     Failure::new(exit_code::WAIT_TIMED_OUT, text)
 }
+
+/// How long nodes are left alone that may have forgotten a lock.
+const AGAIN: Duration = Duration::from_secs(1);

@@ -8,6 +8,7 @@ use crate::{
     nodes::Nodes,
     output,
     picture::{Frame, Picture},
+    usable,
     whose::Whose,
 };
 use leasehold::{ConfigError, clock::Clock, operate::NodeAnswer};
@@ -67,12 +68,15 @@ async fn picture(
     let unlisted = unlisted.filter(|told| silent(&told.answer)).count();
     let (now, patient) = (Clock::system().wall(), patient(agreement, &operator, &told));
     steps.note(now, &patient.nodes);
+    let mut locks = list::views(nodes, &listing, Whose::Ours).await;
+    let doubt = |view| usable::doubt(view, &patient);
+    locks.iter_mut().for_each(doubt);
     Ok(Picture {
         now,
         patient,
         prefix: arguments.prefix.clone(),
         steps: steps.lines(),
-        locks: list::views(nodes, &listing, Whose::Ours).await,
+        locks,
         unlisted,
         has_more,
     })

@@ -58,6 +58,8 @@ pub(crate) struct ServerFacts {
     /// The key of a lock that nobody has, if its user may not use it.
     pub(crate) out_of_reach: Option<String>,
     pub(crate) vote: VoteFacts,
+    /// Whether it would vote, but for what it is: the server of another address, or one that refuses writes.
+    pub(crate) surveyed: VoteFacts,
 }
 
 /// A server's clock beside the one here.
@@ -215,25 +217,29 @@ impl ServerFacts {
             lacking_for_fair: seen.lacking_for_fair.clone(),
             out_of_reach: seen.out_of_reach.clone(),
             vote: VoteFacts::of(seen),
+            surveyed: VoteFacts::of_answer(seen),
         }
     }
 }
 
 impl VoteFacts {
     fn of(seen: &Examination) -> Self {
-        let by_survey = match &seen.survey {
+        match (Self::of_answer(seen), &seen.refuses_writes) {
+            (Self::Unsuitable(why), _) => Self::Unsuitable(why),
+            // The server finds this before the script of a vote sees anything else.
+            (_, Some(why)) => Self::RefusesWrites(why.clone()),
+            (vote, None) => vote,
+        }
+    }
+
+    fn of_answer(seen: &Examination) -> Self {
+        match &seen.survey {
             Some(NodeAnswer::Told(survey)) => Self::of_survey(survey),
             Some(NodeAnswer::Silent(why)) => Self::NotTold(why.clone()),
             None if seen.role.as_deref() == Some("slave") => {
                 Self::Unsuitable("is a replica".to_owned())
             }
             _ => Self::Votes,
-        };
-        match (by_survey, &seen.refuses_writes) {
-            (Self::Unsuitable(why), _) => Self::Unsuitable(why),
-            // The server finds this before the script of a vote sees anything else.
-            (_, Some(why)) => Self::RefusesWrites(why.clone()),
-            (vote, None) => vote,
         }
     }
 

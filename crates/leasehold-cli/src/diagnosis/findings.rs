@@ -425,4 +425,4 @@ fn of_all(patient: &Patient) -> Vec<Finding> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,6 +1,6 @@
 //! A lock as programs are told of it.
 
-use super::{KeyView, LockView, Signature, State, TWIN, permits};
+use super::{FORGOTTEN, KeyView, LockView, Signature, State, TWIN, permits};
 use crate::{json::Json, judgement::Judgement};
 
 impl LockView {
@@ -24,7 +24,7 @@ impl LockView {
                 KeyView::Lock(lock) => ("other", Some("string"), Some(lock), None),
                 KeyView::Permits(_) => ("permits", None, None, None),
             };
-            let why = self.refusals.get(node).map(String::as_str).or(why);
+            let why = self.why(node).or(why.map(str::to_owned));
             Json::Object(vec![
                 ("node", node.as_str().into()),
                 ("key", key.into()),
@@ -60,6 +60,16 @@ impl LockView {
             ("quorum", self.quorum.into()),
             ("nodes", Json::List(nodes.collect())),
         ])
+    }
+
+    /// Why what a node says counts for less than that of others, beside what it says.
+    fn why(&self, node: &str) -> Option<String> {
+        let refusal = self.refusals.get(node);
+        match (self.forgetful.contains(node), refusal) {
+            (true, Some(why)) => Some(format!("{FORGOTTEN}; does not vote: {why}")),
+            (true, None) => Some(FORGOTTEN.to_owned()),
+            (false, why) => why.cloned(),
+        }
     }
 
     /// After which time the lock can be had, if that is known.

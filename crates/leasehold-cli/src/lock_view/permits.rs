@@ -90,11 +90,11 @@ impl PermitsView {
     }
 }
 
-/// What one node says of permits: those that a quorum says are taken, and what is left over.
+/// What one node says of permits: those that are taken or may be, and what is left over.
 pub(super) fn of_node(view: &LockView, permits: &[(u16, Signature)]) -> String {
     let is_taken = |signed: &Signature| match &view.state {
-        State::Permits(permits) => permits.has(&signed.value),
-        _ => false,
+        State::Permits(permits) if permits.has(&signed.value) => true,
+        _ => view.may_hold(signed),
     };
     let slots = |wanted: bool| {
         let slots = permits
@@ -107,11 +107,6 @@ pub(super) fn of_node(view: &LockView, permits: &[(u16, Signature)]) -> String {
         1 => format!("slot {slots}"),
         _ => format!("slots {slots}"),
     };
-    if permits.iter().any(|(_, signed)| view.may_hold(signed)) {
-        let slots = permits.iter().map(|(slot, _)| slot.to_string());
-        let slots: Vec<_> = slots.collect();
-        return named((slots.len(), slots.join(", ")));
-    }
     match (slots(true), slots(false)) {
         (taken, (0, _)) => named(taken),
         ((0, _), others) => format!("{}, left over or under way", named(others)),
@@ -151,7 +146,7 @@ pub(crate) fn of_so_many(count: usize, of: usize, how: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn so_many_of_so_many_is_said_as_people_say_it() {
@@ -175,6 +170,7 @@ mod tests {
             state: State::Permits(PermitsView { of: 4, taken }),
             keys: Vec::new(),
             refusals: BTreeMap::new(),
+            forgetful: BTreeSet::new(),
         };
         let node = |permits: &[(u16, &[u8])]| {
             let permits = permits.iter().map(|(slot, value)| (*slot, signed(value)));

@@ -18,6 +18,7 @@ mod forgotten;
 mod help;
 mod local;
 mod loss;
+mod memory;
 mod once;
 mod operator;
 mod output;

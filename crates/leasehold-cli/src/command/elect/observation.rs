@@ -5,16 +5,17 @@
 
 use crate::{
     args::elect::ElectArguments,
-    diagnosis::{Patient, facts::NodeState},
     exit::Exit,
     failure::Failure,
     judgement::Judgement,
+    lock_view::{LockView, State},
     nodes::Nodes,
     output,
     told_lease::json_text,
     usable,
+    whose::Whose,
 };
-use leasehold::{ElectionState, Inspection, Key, Leaders};
+use leasehold::{ElectionState, Inspection, Leaders};
 use std::time::Duration;
 use tokio::{select, time::sleep};
 
@@ -67,6 +68,8 @@ async fn is_doubted(
     };
     let (resource, agreement) = (arguments.lock.resource(), &arguments.lock.place.agreement);
     let patient = usable::examine(nodes, agreement, Some(resource.as_str()), None).await?;
+    let mut view = LockView::of(seen, Whose::Ours);
+    usable::doubt(&mut view, &patient);
     let why = || {
         let judgement = patient.judgement().sentence(patient.nodes.len());
         format!(
@@ -77,29 +80,12 @@ async fn is_doubted(
     };
     match patient.judgement() {
         Judgement::OtherConfiguration => return Err(usable::failure(&patient, why())),
-        _ if is_known(seen, &patient) => return Ok(false),
+        _ if view.state == State::Free => return Ok(false),
         Judgement::Now { .. } => {}
         _ if told == Some(&ElectionState::Unknown) => {}
         _ => output::talk(why()),
     }
     Ok(true)
-}
-
-/// Whether a quorum has no key and would know it if there were one.
-fn is_known(seen: &Inspection, patient: &Patient) -> bool {
-    let has_none = |name: &str| {
-        let mut free = seen.nodes().iter().filter(|node| node.key == Key::Free);
-        free.any(|node| node.node.as_str() == name)
-    };
-    let remembers = |state: &NodeState| match state {
-        NodeState::Server(server) => patient.remembers(server),
-        NodeState::Silent(_) => false,
-        // Nobody leads by the locks of a cluster, which are plain.
-        NodeState::Cluster(_) | NodeState::File(_) | NodeState::InProcess => true,
-    };
-    let knowing = patient.nodes.iter();
-    let knowing = knowing.filter(|node| has_none(&node.name) && remembers(&node.state));
-    knowing.count() >= seen.quorum()
 }
 
 /// How long it is left alone whether the nodes know more by now.

@@ -6,7 +6,7 @@ use crate::diagnosis::{
 use leasehold::{Abstention, AbstentionCause};
 use std::time::Duration;
 
-pub(super) fn server() -> ServerFacts {
+pub(in crate::diagnosis) fn server() -> ServerFacts {
     ServerFacts {
         round_trip: Duration::from_micros(400),
         version: Some("Redis 7.0.15".to_owned()),
@@ -16,7 +16,7 @@ pub(super) fn server() -> ServerFacts {
     }
 }
 
-pub(super) fn patient(servers: Vec<ServerFacts>) -> Patient {
+pub(in crate::diagnosis) fn patient(servers: Vec<ServerFacts>) -> Patient {
     let nodes = servers
         .into_iter()
         .enumerate()
@@ -64,7 +64,7 @@ fn three_good_servers_are_sound() {
 type Case = (ServerFacts, Weight, &'static str);
 
 /// It does not vote for seven seconds.
-fn abstains(cause: AbstentionCause) -> VoteFacts {
+pub(in crate::diagnosis) fn abstains(cause: AbstentionCause) -> VoteFacts {
     let left = Duration::from_secs(7);
     VoteFacts::Abstains(Abstention { cause, left })
 }
