@@ -134,7 +134,7 @@ static STEPS: &[Step] = &[
     },
     Step {
         needs: Some(&["xtask", "fuzz", "--can"]),
-        inputs: Inputs::Checks {
+        inputs: Inputs::Programs {
             packages: &["leasehold"],
             beside: &["fuzz", "xtask/src/fuzz.rs"],
         },
