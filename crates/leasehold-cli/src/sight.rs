@@ -5,6 +5,7 @@ use crate::{
     diagnosis::Patient,
     failure::Failure,
     lock_view::{LockView, State},
+    manager::Manager,
     nodes::Nodes,
     readers, unheard, usable, waiting,
     whose::Whose,
@@ -31,9 +32,7 @@ impl Sight {
     ) -> Result<Self, Failure> {
         let manager = nodes.onlooker(agreement)?;
         let (mut seen, mut view) = waiting::for_it(async {
-            let seen = manager.inspect(resource).await;
-            let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-            let seen = nodes.look_closer(agreement, seen).await?;
+            let seen = inspect(&manager, nodes, agreement, resource).await?;
             let view = LockView::of(&seen, whose);
             let view = readers::named_one(nodes, view).await;
             Ok::<_, Failure>((seen, view))
@@ -57,9 +56,8 @@ impl Sight {
             None => usable::examined(nodes, agreement, Some(resource), time)?,
         };
         match usable::state(&patient) {
-            // Its nodes may be not at one: who is under way may win.
-            State::Free => usable::doubt(&mut view, &patient),
-            state if seems_free => view.state = state,
+            unusable @ State::Unusable { .. } if seems_free => view.state = unusable,
+            // Nodes that vote and do not agree stay unclear: who is under way may win.
             _ => usable::doubt(&mut view, &patient),
         }
         let patient = Some(patient);
@@ -69,4 +67,16 @@ impl Sight {
             patient,
         })
     }
+}
+
+/// What each node has, also of keys that are no lock.
+pub(crate) async fn inspect(
+    manager: &Manager,
+    nodes: &Nodes,
+    agreement: &Agreement,
+    resource: &str,
+) -> Result<Inspection, Failure> {
+    let seen = manager.inspect(resource).await;
+    let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
+    nodes.look_closer(agreement, seen).await
 }

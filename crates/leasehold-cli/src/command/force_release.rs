@@ -7,7 +7,7 @@ use crate::{
     lock_view::{self, KeyView, LockView, Signature, State, shown_left},
     manager::Manager,
     nodes::Nodes,
-    output, question, readers, usable, waiting,
+    output, question, readers, sight, usable, waiting,
     whose::{Signer, Whose},
 };
 use leasehold::{Eviction, Inspection, Key, Owner, ReleaseOutcome};
@@ -85,9 +85,7 @@ async fn look(
     arguments: &ForceReleaseArguments,
 ) -> Result<(Inspection, LockView), Failure> {
     let (name, agreement) = (&arguments.resource, &arguments.place.agreement);
-    let seen = manager.inspect(name).await;
-    let seen = seen.map_err(|error| Failure::own(format!("cannot {error}")))?;
-    let seen = nodes.look_closer(agreement, seen).await?;
+    let seen = sight::inspect(manager, nodes, agreement, name).await?;
     let view = LockView::of(&seen, Whose::with(arguments.foreign));
     let mut view = readers::named_one(nodes, view).await;
     if view.can_be_doubted() {

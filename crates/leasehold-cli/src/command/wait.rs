@@ -88,7 +88,7 @@ fn wait(arguments: &WaitArguments, nodes: &Nodes) -> Result<WaitEnd, Failure> {
                 wait_for_votes(arguments, nodes, time)?;
             }
             _ if end.is_free || is_over => return Ok(end),
-            // Somebody has it, and servers tell when not any more: but for those that this list calls by their former places.
+            // Somebody has it. Servers push its end, but one that has taken another's place is not on our list, and is not heard.
             _ => pause(left())?,
         }
     }
@@ -127,7 +127,7 @@ fn until_known(
     mut tell: impl FnMut(&str),
 ) -> Result<WaitEnd, Failure> {
     let agreement = &arguments.place.agreement;
-    // Their time begins when somebody comes who may want a lock. Clusters, which have no such time, allow no such manager.
+    // The quarantine of a server begins when a manager connects. Clusters have none, and such a manager cannot be built for them.
     let manager = nodes.quiet_builder(agreement).build().ok();
     let end = loop {
         let end = WaitEnd::of(
@@ -146,7 +146,7 @@ fn until_known(
     Ok(end)
 }
 
-/// Leaves nodes alone before they are asked again.
+/// Waits before the next look, but no longer than there is time.
 fn pause(left: Option<Duration>) -> Result<(), Failure> {
     let time = left.map_or(AGAIN, |left| left.min(AGAIN));
     waiting::for_it(async { sleep(time).await })
@@ -248,5 +248,5 @@ fn not_free(arguments: &WaitArguments, nodes: &Nodes, end: &WaitEnd) -> Failure 
     Failure::new(exit_code::WAIT_TIMED_OUT, text)
 }
 
-/// How long nodes are left alone that may have forgotten a lock.
+/// The time between two looks at nodes that do not push what changes.
 const AGAIN: Duration = Duration::from_secs(1);
