@@ -6,6 +6,8 @@ mod copies;
 mod operated;
 
 #[cfg(feature = "redis")]
+use crate::link::redis::RedisUrl;
+#[cfg(feature = "redis")]
 pub(crate) use operated::{Operated, Spot};
 
 use crate::{
@@ -69,7 +71,7 @@ struct NodeSource {
 #[cfg(feature = "redis")]
 impl NodeSource {
     fn is_cluster(&self) -> bool {
-        matches!(&self.spot, Spot::Server(url) if url.is_cluster())
+        self.spot.server().is_some_and(RedisUrl::is_cluster)
     }
 }
 
@@ -128,7 +130,6 @@ impl ManagerBuilder {
     /// An address that cannot be used is told by [`build`](Self::build).
     #[cfg(feature = "redis")]
     pub fn nodes<U: AsRef<str>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
-        use crate::link::redis::RedisUrl;
         for url in urls {
             match url.as_ref().parse::<RedisUrl>() {
                 Ok(url) => {
@@ -469,11 +470,12 @@ fn configuration<M: Mode>(
         agreed.skew,
     );
     #[cfg(feature = "redis")]
-    let configuration = configuration.with_sentinels(
-        nodes
-            .iter()
-            .any(|node| matches!(&node.spot, Spot::Server(url) if url.is_named())),
-    );
+    let configuration = {
+        let servers = || nodes.iter().filter_map(|node| node.spot.server());
+        configuration
+            .with_sentinels(servers().any(RedisUrl::is_named))
+            .with_databases(servers().map(RedisUrl::database))
+    };
     Ok(configuration.with_key_format(format))
 }
 

@@ -75,6 +75,14 @@ pub(crate) enum Spot {
 
 impl Spot {
     /// The address, if it is a server.
+    pub(super) const fn server(&self) -> Option<&RedisUrl> {
+        match self {
+            Self::Server(url) => Some(url),
+            _ => None,
+        }
+    }
+
+    /// The same, for those who need nothing else of it.
     pub(crate) fn url(self) -> Option<RedisUrl> {
         match self {
             Self::Server(url) => Some(url),

@@ -89,6 +89,11 @@ impl RedisUrl {
         NodeName::new(&self.place.to_string())
     }
 
+    /// The number of the database of the server that is the node.
+    pub(crate) const fn database(&self) -> u32 {
+        self.database
+    }
+
     /// Whether the node is whichever server sentinels name.
     pub(crate) const fn is_named(&self) -> bool {
         matches!(self.place, Endpoint::Named(_))
