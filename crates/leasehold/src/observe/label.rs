@@ -64,6 +64,19 @@ pub enum Answer {
 }
 
 impl Obstacle {
+    /// All of them.
+    #[cfg(feature = "metrics")]
+    pub(super) const ALL: [Self; 8] = [
+        Self::Held,
+        Self::Unreachable,
+        Self::Abstained,
+        Self::Disagreement,
+        Self::TooLate,
+        Self::OtherPermits,
+        Self::Cancelled,
+        Self::OwnerRepeated,
+    ];
+
     /// In one word, as it stands in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -154,6 +167,18 @@ impl Answer {
     }
 }
 
+/// Why leases are lost, of what observers are told. A lease that was released or is a forked process's is none.
+#[cfg(feature = "metrics")]
+pub(super) const LOSSES: [&str; 7] = [
+    "timed_out",
+    "gone",
+    "clock_stepped",
+    "extension_limit",
+    "hold_limit",
+    "no_progress",
+    "stopped",
+];
+
 /// Why a lease was lost.
 #[cfg(any(feature = "metrics", feature = "tracing"))]
 pub(super) const fn loss(cause: &LossCause) -> &'static str {
@@ -180,6 +205,19 @@ pub(super) const fn release(outcome: &ReleaseOutcome) -> &'static str {
         ReleaseOutcome::Unknown { .. } => "unknown",
     }
 }
+
+/// Why nodes do not vote.
+#[cfg(feature = "metrics")]
+pub(super) const ABSTENTIONS: [AbstentionCause; 8] = [
+    AbstentionCause::Empty,
+    AbstentionCause::Changed,
+    AbstentionCause::Evicted,
+    AbstentionCause::Reconfigured,
+    AbstentionCause::MayEvict,
+    AbstentionCause::Replica,
+    AbstentionCause::NotDurable,
+    AbstentionCause::HasReplicas,
+];
 
 /// Why a node does not vote.
 #[cfg(any(feature = "metrics", feature = "tracing"))]

@@ -1,17 +1,20 @@
 //! Counting and measuring, by the `metrics` facade.
 
 use super::{
-    Answer, Observation, Observer, label,
+    Answer, Observation, Observer, Obstacle, label,
     metric::{
         ABSTAINED, ACQUIRED, ANSWERED, ASKED, ATTEMPTS, CLOCK_STEPS, EXTENDED, EXTENSION,
         HANDED_OVER, HELD, HOLD, IN_DANGER, LATENCY, LEFT, LOST, METRICS, MetricKind, NOT_ACQUIRED,
         RELEASED, UP, WAIT,
     },
 };
-use crate::link::NodeName;
+use crate::{
+    link::NodeName,
+    sync::{Mutex, PoisonError},
+};
 use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
-use leasehold_core::Resource;
-use std::fmt;
+use leasehold_core::{ClockStep, Resource};
+use std::{collections::HashSet, fmt, time::Duration};
 
 /// An [`Observer`] that counts and measures through the `metrics` facade, under the names of [`METRICS`]. A
 /// program that installs a recorder, for Prometheus or something else, has them; docs/OBSERVING.md says what they mean, and a dashboard
@@ -34,6 +37,8 @@ use std::fmt;
 /// ```
 pub struct Metrics {
     group: Box<dyn Fn(&Resource) -> String + Send + Sync>,
+    /// Those of which something was told.
+    groups: Mutex<HashSet<String>>,
 }
 
 impl Metrics {
@@ -49,6 +54,7 @@ impl Metrics {
         }
         Self {
             group: Box::new(|_| "all".to_owned()),
+            groups: Mutex::default(),
         }
     }
 
@@ -58,13 +64,45 @@ impl Metrics {
     pub fn grouped_by(self, group: impl Fn(&Resource) -> String + Send + Sync + 'static) -> Self {
         Self {
             group: Box::new(group),
+            ..self
+        }
+    }
+
+    /// Begins what alarms look at with 0: a series that appears with its first event does not grow by it.
+    fn begin_group(&self, group: &str) {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if groups.contains(group) {
+            return;
+        }
+        groups.insert(group.to_owned());
+        let group = || group.to_owned();
+        counter!(IN_DANGER, "group" => group()).increment(0);
+        for cause in label::LOSSES {
+            counter!(LOST, "group" => group(), "cause" => cause).increment(0);
+        }
+        for obstacle in Obstacle::ALL {
+            let obstacle = obstacle.as_str();
+            counter!(NOT_ACQUIRED, "group" => group(), "obstacle" => obstacle).increment(0);
+        }
+    }
+
+    /// The same of a node.
+    fn begin_node(node: &str) {
+        for cause in label::ABSTENTIONS.map(label::abstention) {
+            counter!(ABSTAINED, "node" => node.to_owned(), "cause" => cause).increment(0);
+        }
+        let (forward, back) = (ClockStep::Forward, ClockStep::Back);
+        for step in [forward(Duration::ZERO), back(Duration::ZERO)] {
+            let direction = label::direction(step);
+            counter!(CLOCK_STEPS, "node" => node.to_owned(), "direction" => direction).increment(0);
         }
     }
 
     /// What happened to locks.
     fn of_lock(&self, resource: &Resource, observation: &Observation<'_>) {
         let group = (self.group)(resource);
-        let ended = |held: std::time::Duration| {
+        self.begin_group(&group);
+        let ended = |held: Duration| {
             histogram!(HOLD, "group" => group.clone()).record(held);
             gauge!(HELD, "group" => group.clone()).decrement(1);
         };
@@ -147,7 +185,10 @@ impl Metrics {
                 let direction = label::direction(step);
                 counter!(CLOCK_STEPS, "node" => node, "direction" => direction).increment(1);
             }
-            Observation::Up { .. } => gauge!(UP, "node" => node).set(1),
+            Observation::Up { .. } => {
+                Self::begin_node(&node);
+                gauge!(UP, "node" => node).set(1);
+            }
             Observation::Down { .. } | Observation::Replaced { .. } => {
                 gauge!(UP, "node" => node).set(0);
             }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     error::{Danger, LossCause},
-    observe::{Obstacle, RequestKind},
+    observe::RequestKind,
     outcome::ReleaseOutcome,
 };
 use ::metrics::{
@@ -15,15 +15,30 @@ use std::{
     time::Duration,
 };
 
-/// What was recorded: kinds and labels by name.
+/// What was recorded: kinds and labels by name, and every series by its labels and what they say.
 #[derive(Default)]
-struct Recorded(Mutex<BTreeMap<String, (MetricKind, BTreeSet<String>)>>);
+struct Recorded {
+    metrics: Mutex<BTreeMap<String, (MetricKind, BTreeSet<String>)>>,
+    series: Mutex<BTreeSet<String>>,
+}
 
 impl Recorded {
     fn hear(&self, key: &Key, kind: MetricKind) {
         let labels = key.labels().map(|label| label.key().to_owned()).collect();
-        let mut heard = self.0.lock().expect("nothing panics here");
+        let mut heard = self.metrics.lock().expect("nothing panics here");
         heard.insert(key.name().to_owned(), (kind, labels));
+        let mut series = self.series.lock().expect("nothing panics here");
+        series.insert(key.to_string());
+    }
+
+    /// Those of the metrics that alarms wait for the first event of.
+    fn alarming(&self) -> BTreeSet<String> {
+        let series = self.series.lock().expect("nothing panics here").clone();
+        let is_one = |series: &String| {
+            let all = [LOST, IN_DANGER, NOT_ACQUIRED, ABSTAINED, CLOCK_STEPS];
+            all.iter().any(|metric| series.contains(metric))
+        };
+        series.into_iter().filter(is_one).collect()
     }
 }
 
@@ -158,7 +173,76 @@ fn what_is_recorded_is_the_table_no_more_and_no_less() {
         (metric.name.to_owned(), (metric.kind, labels.collect()))
     });
     assert_eq!(
-        *heard.0.lock().expect("nothing panics here"),
+        *heard.metrics.lock().expect("nothing panics here"),
         table.collect()
     );
+}
+
+#[test]
+fn what_alarms_look_at_is_there_before_anything_has_happened() {
+    let heard = Recorded::default();
+    with_local_recorder(&heard, || {
+        let observer = Metrics::new();
+        let resource = Resource::new("r").expect("a name");
+        let (owner, node) = (
+            Owner::from_bytes(b"me").expect("not empty"),
+            NodeName::new("a"),
+        );
+        observer.observe(&Observation::HandedOver {
+            resource: &resource,
+            owner: &owner,
+            held: SECOND,
+        });
+        observer.observe(&Observation::Up { node: &node });
+        let before = heard.alarming();
+        assert_eq!(before.len(), 1 + 7 + 8 + 8 + 2, "{before:?}");
+        for cause in &losses() {
+            observer.observe(&Observation::Lost {
+                resource: &resource,
+                owner: &owner,
+                cause,
+                held: SECOND,
+            });
+        }
+        for obstacle in Obstacle::ALL {
+            observer.observe(&Observation::NotAcquired {
+                resource: &resource,
+                obstacle,
+                waited: SECOND,
+                attempts: 1,
+            });
+        }
+        for cause in label::ABSTENTIONS {
+            let abstention = Abstention {
+                cause,
+                left: SECOND,
+            };
+            let node = &node;
+            observer.observe(&Observation::Abstained { node, abstention });
+        }
+        locks(&observer, &resource, &owner);
+        nodes(&observer, &node);
+        assert_eq!(heard.alarming(), before);
+    });
+}
+
+/// One of each that observers are told of.
+fn losses() -> [LossCause; 7] {
+    [
+        LossCause::TimedOut { trouble: None },
+        LossCause::Gone {
+            refused: 2,
+            quorum: 2,
+            nodes: 3,
+            holder: None,
+        },
+        LossCause::ClockStepped {
+            node: NodeName::new("a"),
+            step: SECOND,
+        },
+        LossCause::ExtensionLimit { extensions: 1 },
+        LossCause::HoldLimit { held: SECOND },
+        LossCause::NoProgress { silent: SECOND },
+        LossCause::Stopped,
+    ]
 }
