@@ -58,7 +58,7 @@ pub(crate) struct FileArguments {
     pub(crate) config: Option<OsString>,
 
     /// Use the servers that the configuration file has as [clusters.NAME] [default: its `default`, or
-    /// the only ones]
+    /// the only one there is]
     #[arg(
         id = "use",
         long = "use",

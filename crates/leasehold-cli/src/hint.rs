@@ -24,6 +24,14 @@ pub(crate) fn not_acquired(
             let is_timely = hint != HANGS || !gains_time(ttl);
             return Some(if is_timely { hint } else { hint + MORE_TIME });
         }
+        // What was done is kept to the end of its period.
+        (error, _)
+            if error
+                .holder()
+                .is_some_and(|holder| holder.done_until().is_some()) =>
+        {
+            return None;
+        }
         (error, _) if error.is_contention() && !waited => {
             "--wait 30s waits for it; without --no-wait, leasehold waits for ever"
         }
@@ -99,7 +107,7 @@ pub(crate) fn by_fault(faults: &[NodeFault], nodes: &Nodes) -> Option<String> {
 const LOOPBACK: [&str; 3] = ["127.", "localhost:", "[::1]:"];
 
 /// What a server says, and what to do about it.
-const REMEDIES: [(&str, &str); 19] = [
+const REMEDIES: [(&str, &str); 20] = [
     (
         "maxmemory-policy",
         "on the server: CONFIG SET maxmemory-policy noeviction, and the same in its configuration",
@@ -112,6 +120,10 @@ const REMEDIES: [(&str, &str); 19] = [
     (
         "sentinels have named",
         "see to the sentinels that do not answer, or to the way to them: most of those in the list must name the master",
+    ),
+    (
+        "cluster support disabled",
+        "a server that is no part of a Redis Cluster: write redis://host:port",
     ),
     ("replicas confirmed", COPIES),
     ("replicas had it", COPIES),

@@ -360,7 +360,7 @@ impl<M: Mode> LockManager<M> {
     }
 
     /// Releases the lock, whoever holds it, and the leftovers of others, on every node that answers: the
-    /// operator's way out. **Two may hold the lock afterwards**: the one who is put out does not know it
+    /// operator's way out. **Two may hold the lock afterwards**: the one who is put out may not know it
     /// before the next extension.
     ///
     /// Each key is deleted only if it still is as it was seen: a lock that changes hands meanwhile stays.

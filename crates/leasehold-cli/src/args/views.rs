@@ -160,7 +160,7 @@ pub(crate) struct BenchArguments {
 /// Take a lock away from whoever holds it. Two may hold it afterwards.
 ///
 /// Says who holds the lock, and asks. Deletes the keys of the holder and of leftovers on all nodes, but not those of
-/// anybody who came meanwhile. The holder does not notice before its next extension: stop that program first. A key that
+/// anybody who came meanwhile. The holder may not notice before its next extension: stop that program first. A key that
 /// is not a leasehold lock is somebody's data, and stays.
 #[derive(Debug, Args)]
 #[command(after_long_help = FORCE_HELP)]

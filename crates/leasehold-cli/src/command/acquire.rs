@@ -19,7 +19,7 @@ pub(super) fn on_servers(nodes: Nodes) -> Result<Nodes, Failure> {
     match nodes {
         Nodes::Servers(_) => Ok(nodes),
         Nodes::ThisMachine(_) => {
-            let text = "no nodes given: in a file on this machine, a lock ends with its process";
+            let text = "in a file on this machine, a lock ends with its process";
             let hint =
                 "give --nodes, or use `leasehold hold` or `leasehold run`, which keep a process";
             Err(Failure::new(exit_code::USAGE, text).hint(hint.to_owned()))

@@ -245,4 +245,4 @@ fn take_away(lock: &Signature) -> &'static str {
 
 const TAKE_MARK: &str = "Remove the mark? Then the work may be done again in this period.";
 
-const TAKE_AWAY: &str = "Take the lock away? The holder does not notice before its next extension, and until then two may hold the lock.";
+const TAKE_AWAY: &str = "Take the lock away? The holder may not notice before its next extension, and until then two may hold the lock.";

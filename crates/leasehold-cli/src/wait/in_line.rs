@@ -77,7 +77,7 @@ impl Wait<'_> {
         let abstaining = abstaining(&told);
         if abstaining.len() <= seen.nodes().len() - seen.quorum() {
             output::talk(format_args!(
-                "waiting in line for {resource}: others come first"
+                "waiting in line for {resource}: others come first, or nodes refuse it (`leasehold doctor` tells)"
             ));
             return;
         }

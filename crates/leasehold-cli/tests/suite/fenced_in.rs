@@ -56,7 +56,7 @@ const CASES: [Case; 8] = [
         right: "+client|tracking",
         is_guarded: true,
         mode: Some("mode: restart guard quarantine, waiters poll\n"),
-        lost: "waiters are not told when a lock becomes free, they poll; otherwise the same\n",
+        lost: "nobody is told when a lock becomes free or its key is deleted: waiters poll, and a holder hears of it with its next extension\n",
         json: r#""waiters":"poll","scripts":"loaded","locks_per_call":"several"}"#,
     },
     Case {

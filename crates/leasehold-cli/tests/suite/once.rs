@@ -106,6 +106,13 @@ fn who_looks_is_told_that_the_work_is_done_and_never_that_the_lock_is_held() {
         assert_eq!(seen.code, code, "{seen:?}");
         assert!(said.contains(phrase) && !said.contains("held"), "{seen:?}");
     }
+    // What is left of the period is no time that somebody waits.
+    let seen = end(&["run", "-n", "job", "--", "true"]);
+    seen.assert_says(
+        121,
+        &["cannot lock \"job\": kept, since its work was done by pid "],
+    );
+    assert!(!seen.stderr.contains("hint: "), "{seen:?}");
     for words in [&["status", "--json", "job"][..], &["list", "--json"]] {
         let seen = end(words);
         assert!(seen.stdout.contains("\"state\":\"done\""), "{seen:?}");

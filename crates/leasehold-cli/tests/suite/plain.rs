@@ -1,7 +1,7 @@
 //! Plain locks: on Redis Clusters, which have no others, and beside locks with fencing tokens.
 
 use crate::support::{Place, Running, User};
-use leasehold_servers::{RedisCluster, ServerSet, require_server};
+use leasehold_servers::{RedisCluster, Server, ServerSet, require_server};
 
 fn place(nodes: String) -> Place {
     Place::on(User::new(), nodes)
@@ -59,6 +59,16 @@ fn a_cluster_that_nobody_keeps_is_told_with_the_command_that_looks_closer() {
     let seen = place.end(&["run", "--plain", "-n", "r", "--", "true"]);
     let hint = "hint: `redis-cli --cluster check";
     seen.assert_says(122, &["cluster@127.0.0.1:1", hint]);
+}
+
+#[test]
+fn a_server_that_is_no_cluster_is_told_by_the_address_that_it_has() {
+    require_server();
+    let server = Server::start().expect("it starts");
+    let place = place(format!("redis+cluster://127.0.0.1:{}", server.port()));
+    let seen = place.end(&["run", "--plain", "-n", "r", "--", "true"]);
+    let hint = "hint: a server that is no part of a Redis Cluster: write redis://host:port";
+    seen.assert_says(122, &["cluster support disabled", hint]);
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(super) fn lost(server: &ServerFacts, guard: Guard) -> Vec<Finding> {
              case a proxy stands there that spreads its keys over servers"
         }
         "+client|tracking" | "+client|caching" => {
-            "waiters are not told when a lock becomes free, they poll; otherwise the same"
+            "nobody is told when a lock becomes free or its key is deleted: waiters poll, and a holder hears of it with its next extension"
         }
         "+script|load" => {
             "scripts are sent along with the first requests that need them; otherwise the same"
