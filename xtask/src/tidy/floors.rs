@@ -187,7 +187,6 @@ const CORE: [&[&str]; 14] = [
         "quorum",
         "timing",
         "retry",
-        "timers",
         "quarantine",
         "steps",
         "servers",
