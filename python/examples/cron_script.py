@@ -24,9 +24,9 @@ def report() -> None:
 def main(arguments: list[str]) -> int:
     manager = LockManager.file("/tmp/leasehold-cron-demo") if "--demo" in arguments else LockManager.from_env()
     try:
-        # If this machine dies in the middle, another one does the work; once it is done, nobody does until tomorrow
-        # (UTC).
-        with manager, manager.lock("nightly-report", timeout=0, once_per=DAY):
+        # Others wait: if this machine dies in the middle, one of them does the work. Once it is done, nobody does until
+        # tomorrow (UTC).
+        with manager, manager.lock("nightly-report", timeout=3600, once_per=DAY):
             report()
     except (AlreadyDone, Held):
         return 0
