@@ -41,8 +41,8 @@ impl LeaseGuard {
     /// For code that is generic over the mode, and so for locks that may have no tokens, there is [`token`](Self::token).
     ///
     /// Give it to whatever the lock protects, and let that refuse a token smaller than the largest it has seen: then
-    /// a holder whose time was up without its knowing can do no harm there. See [`fence`](crate::fence). For a
-    /// leader, it is the term.
+    /// a holder whose time was up without its knowing changes nothing there after the next one has shown its own, which is
+    /// best done before it reads. See [`fence`](crate::fence). For a leader, it is the term.
     ///
     /// # Examples
     /// ```
