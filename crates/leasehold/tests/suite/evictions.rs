@@ -13,24 +13,31 @@ fn evict(server: &Server) {
             redis.call('SET', 'filler' .. i, string.rep('x', 1000000), 'EX', 100000)
         end";
     server.command(&["EVAL", fill, "0"]).expect("it answers");
-    let told = server.command(&["INFO", "memory"]).expect("it answers");
-    let used = told.text().and_then(|info| {
-        let used = info
-            .lines()
-            .find_map(|line| line.strip_prefix("used_memory:"));
-        used?.trim().parse::<u64>().ok()
-    });
-    let limit = (used.expect("it tells") - 500_000).to_string();
-    // It looks at all keys, and evicts no more of them than the lock's and one that makes room.
-    set(server, &["maxmemory-samples", "64"]);
+    // Of as many samples as these it looks at all keys, or nearly so: what it evicts may be a key that ends later.
     set(
         server,
-        &["maxmemory-policy", "volatile-ttl", "maxmemory", &limit],
+        &[
+            "maxmemory-samples",
+            "64",
+            "maxmemory-policy",
+            "volatile-ttl",
+        ],
     );
     eventually("the key is evicted", || {
+        let limit = (used_memory(server) - 500_000).to_string();
+        set(server, &["maxmemory", &limit]);
         let exists = server.command(&["EXISTS", "r"]).expect("it answers");
         exists.integer() == Some(0)
     });
+}
+
+/// How many bytes a server uses.
+fn used_memory(server: &Server) -> u64 {
+    let told = server.command(&["INFO", "memory"]).expect("it answers");
+    let mut lines = told.text().expect("a text").lines();
+    let used = lines.find_map(|line| line.strip_prefix("used_memory:"));
+    let used = used.and_then(|used| used.trim().parse().ok());
+    used.expect("it tells")
 }
 
 fn cure(server: &Server) {
