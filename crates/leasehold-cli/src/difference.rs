@@ -77,9 +77,7 @@ pub(crate) fn between(ours: &str, theirs: &str) -> Vec<Difference> {
         let difference = Difference::new(&format!("{option} {theirs}"), &ours, flag);
         (ours != theirs).then_some(difference)
     });
-    let of_nodes = nodes(ours, theirs)
-        .into_iter()
-        .chain(databases(ours, theirs));
+    let of_nodes = nodes(ours, theirs).into_iter();
     let differences = of_nodes.chain(of_options).chain(tolerance(ours, theirs));
     differences.chain(skew(ours, theirs)).collect()
 }
@@ -109,17 +107,6 @@ fn nodes(ours: &str, theirs: &str) -> Option<Difference> {
         false => shown(ours, is_list_here),
     };
     let difference = Difference::new(&shown(theirs, is_list_there), &ours_shown, way);
-    (ours != theirs).then_some(difference)
-}
-
-/// By the numbers of the databases, which are told where they differ from one server to another.
-fn databases(ours: &str, theirs: &str) -> Option<Difference> {
-    let told = |text| match word(text, "databases") {
-        Some(numbers) => format!("the database numbers {numbers}"),
-        None => "one database number for all nodes".to_owned(),
-    };
-    let (ours, theirs) = (told(ours), told(theirs));
-    let difference = Difference::new(&theirs, &ours, Way::Addresses);
     (ours != theirs).then_some(difference)
 }
 
@@ -219,11 +206,6 @@ mod tests {
                 "counters=1024",
                 "counters=1024 keys=a%20%25{}",
                 "key-format a %{}, this command uses {}",
-            ),
-            (
-                "counters=1024",
-                "counters=1024 databases=0,1",
-                "the database numbers 0,1, this command uses one database number for all nodes",
             ),
             ("62602ms", "65602ms", "clock-skew 5s, this command uses 2s"),
             (

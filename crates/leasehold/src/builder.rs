@@ -3,10 +3,12 @@
 mod common;
 mod copies;
 #[cfg(feature = "redis")]
+mod databases;
+#[cfg(feature = "redis")]
 mod operated;
 
 #[cfg(feature = "redis")]
-use crate::link::redis::RedisUrl;
+pub(crate) use databases::check_databases;
 #[cfg(feature = "redis")]
 pub(crate) use operated::{Operated, Spot};
 
@@ -71,7 +73,9 @@ struct NodeSource {
 #[cfg(feature = "redis")]
 impl NodeSource {
     fn is_cluster(&self) -> bool {
-        self.spot.server().is_some_and(RedisUrl::is_cluster)
+        self.spot
+            .server()
+            .is_some_and(crate::link::redis::RedisUrl::is_cluster)
     }
 }
 
@@ -127,9 +131,10 @@ impl ManagerBuilder {
     /// Adds Redis or Valkey servers by their addresses: `redis://`, `rediss://`, `unix://`, `redis+sentinel://`,
     /// `redis+cluster://` (for [plain](Self::build_plain) locks), or `host:port`. See [`RedisUrl`](crate::link::redis::RedisUrl).
     ///
-    /// An address that cannot be used is told by [`build`](Self::build).
+    /// An address that cannot be used is told by [`build`](Self::build), and so is one of another database number than the others.
     #[cfg(feature = "redis")]
     pub fn nodes<U: AsRef<str>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
+        use crate::link::redis::RedisUrl;
         for url in urls {
             match url.as_ref().parse::<RedisUrl>() {
                 Ok(url) => {
@@ -431,6 +436,8 @@ impl ManagerBuilder {
             let node = cluster.name.clone();
             return Err(ConfigError::FencedCluster { node });
         }
+        #[cfg(feature = "redis")]
+        check_databases(self.nodes.iter().filter_map(|node| node.spot.server()))?;
         let configuration = configuration::<M>(&self.agreed, &self.nodes, quorum)?;
         Ok((quorum, configuration))
     }
@@ -470,12 +477,11 @@ fn configuration<M: Mode>(
         agreed.skew,
     );
     #[cfg(feature = "redis")]
-    let configuration = {
-        let servers = || nodes.iter().filter_map(|node| node.spot.server());
-        configuration
-            .with_sentinels(servers().any(RedisUrl::is_named))
-            .with_databases(servers().map(RedisUrl::database))
-    };
+    let configuration = configuration.with_sentinels(
+        nodes
+            .iter()
+            .any(|node| matches!(&node.spot, Spot::Server(url) if url.is_named())),
+    );
     Ok(configuration.with_key_format(format))
 }
 

@@ -136,21 +136,6 @@ impl Configuration {
         self
     }
 
-    /// The same, where the nodes are these databases of their servers.
-    #[cfg(feature = "redis")]
-    pub(crate) fn with_databases(mut self, databases: impl Iterator<Item = u32>) -> Self {
-        // Argument S1: a client that has another database of one server shares that node with nobody. Where all are of one number,
-        // those of another number are other nodes, and keep a configuration of their own. In the order of the numbers, since a
-        // node that is replaced leaves its own to the next.
-        let mut databases: Vec<_> = databases.collect();
-        databases.sort_unstable();
-        if databases.first() != databases.last() {
-            let numbers: Vec<_> = databases.iter().map(u32::to_string).collect();
-            self.text = format!("{} databases={}", self.text, numbers.join(","));
-        }
-        self
-    }
-
     /// The same, with a maximum where no node waits for the end of keys: as servers have it, for tests.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) const fn limited(mut self, max_ttl: Ttl) -> Self {
@@ -330,19 +315,6 @@ mod tests {
         assert_eq!(usual, fingerprint(30, RestartGuard::Quarantine));
         assert_ne!(usual, fingerprint(31, RestartGuard::Quarantine));
         assert_ne!(usual, fingerprint(30, RestartGuard::Off));
-    }
-
-    #[test]
-    #[cfg(feature = "redis")]
-    fn whoever_has_another_database_of_one_server_has_another_fingerprint() {
-        let usual = configuration(30, RestartGuard::Quarantine);
-        let with = |databases: [u32; 3]| usual.clone().with_databases(databases.into_iter());
-        assert_eq!(with([0, 0, 0]), usual);
-        assert_eq!(with([1, 1, 1]), usual);
-        let mixed = with([10, 2, 0]);
-        assert!(mixed.text().ends_with(" counters=1024 databases=0,2,10"));
-        assert_ne!(mixed.fingerprint(), usual.fingerprint());
-        assert_ne!(with([0, 0, 1]), with([0, 1, 1]));
     }
 
     #[test]

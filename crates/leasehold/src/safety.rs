@@ -22,4 +22,4 @@
 //! | <span id="a2">A2</span> | No node's wall clock is set forward by more than the allowance while a lease lasts. |
 //! | <span id="a3">A3</span> | A node that lost a vote does not vote again while a lease may rely on that vote. |
 //! | <span id="a4">A4</span> | The holder's clock counts through suspend, and through the pause of a virtual machine. |
-//! | <span id="a5">A5</span> | All who use the same nodes agree on their list, on how many must agree, and on the maximum TTL. |
+//! | <span id="a5">A5</span> | All who lock the same names agree on the list of nodes and their database number, on how many must agree, and on the maximum TTL. |

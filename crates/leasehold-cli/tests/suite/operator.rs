@@ -34,7 +34,7 @@ const TRY: [&str; 5] = ["run", "--no-wait", "demo", "--", "true"];
 fn a_server_is_admitted_once_whatever_its_addresses() {
     let site = Site::new(1);
     let port = site.servers[0].port();
-    let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}/1");
+    let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}");
     let test = site.user.run(&["admit", "--yes"]).guarded();
     let seen = test.env("LEASEHOLD_NODES", &nodes).end();
     let twins = ["localhost", "127.1"]

@@ -74,7 +74,7 @@ fn one_server_under_three_names_is_one_node_to_all_who_ask() {
     require_server();
     let server = Server::start().expect("it starts");
     let (user, port) = (User::new(), server.port());
-    let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}/1");
+    let nodes = format!("redis://127.0.0.1:{port},redis://localhost:{port},redis://127.1:{port}");
     let ask = |words: &[&str]| user.run(words).env("LEASEHOLD_NODES", &nodes).end();
     assert_unusable(ask, "1 of 3 nodes vote, 2 must");
     let hint = "hint: `leasehold doctor`";

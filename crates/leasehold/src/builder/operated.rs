@@ -75,7 +75,7 @@ pub(crate) enum Spot {
 
 impl Spot {
     /// The address, if it is a server.
-    pub(super) const fn server(&self) -> Option<&RedisUrl> {
+    pub(crate) const fn server(&self) -> Option<&RedisUrl> {
         match self {
             Self::Server(url) => Some(url),
             _ => None,

@@ -27,6 +27,17 @@ pub enum ConfigError {
         /// Which one.
         node: NodeName,
     },
+    /// Nodes are databases of different numbers: clients that have other numbers would lock beside each other.
+    Databases {
+        /// Which one.
+        node: NodeName,
+        /// Its number.
+        database: u32,
+        /// One with another number.
+        other: NodeName,
+        /// That number.
+        of_other: u32,
+    },
     /// A node's address cannot be used, or its store cannot be opened. The source says more.
     Node(Arc<dyn Error + Send + Sync>),
     /// A resource's name cannot be used.
@@ -161,12 +172,13 @@ impl fmt::Display for ConfigError {
         match self {
             Self::NoNodes => out.write_str("no node was given; give one, three or five"),
             Self::TooManyNodes { nodes } => too_many(out, *nodes),
-            Self::SameNode { node } => {
-                write!(
-                    out,
-                    "the node {node} was given twice; its vote must count once"
-                )
-            }
+            Self::SameNode { node } => twice(out, node),
+            Self::Databases {
+                node,
+                database,
+                other,
+                of_other,
+            } => mixed(out, [(node, *database), (other, *of_other)]),
             Self::Node(error) => error.fmt(out),
             Self::Resource(error) => error.fmt(out),
             Self::Reserved { resource, key, by } => reserved(out, resource, key, *by),
@@ -322,6 +334,22 @@ fn unwaited(
     )
 }
 
+fn twice(out: &mut fmt::Formatter<'_>, node: &NodeName) -> fmt::Result {
+    write!(
+        out,
+        "the node {node} was given twice; its vote must count once"
+    )
+}
+
+fn mixed(out: &mut fmt::Formatter<'_>, nodes: [(&NodeName, u32); 2]) -> fmt::Result {
+    let [(node, database), (other, of_other)] = nodes;
+    write!(
+        out,
+        "the node {node} is database {database} of its server, and {other} is database {of_other}; clients with other numbers \
+         would lock beside each other: give all nodes one number, also before and after a change"
+    )
+}
+
 fn skewed(out: &mut fmt::Formatter<'_>, skew: Duration) -> fmt::Result {
     let skew = Span(skew);
     write!(
@@ -394,6 +422,7 @@ leasehold_core::debug_by_sentence!(ConfigError {
     NoNodes,
     TooManyNodes { nodes },
     SameNode { node },
+    Databases { node, database, other, of_other },
     Node(inner),
     Resource(inner),
     Reserved { resource, key, by },

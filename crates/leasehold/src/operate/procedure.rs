@@ -12,7 +12,7 @@ use super::{
     survey::MARK,
 };
 use crate::{
-    builder::{Operated, Spot},
+    builder::{Operated, Spot, check_databases},
     configuration::{Configuration, Noted, RestartGuard, bare, is_of_others},
     error::{NodeFault, NodeList, ReconfigureError},
     link::{
@@ -80,6 +80,9 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
         configuration: target,
         ..
     } = operated;
+    // Argument S1: a node is visited at one of its databases, and clients of the other would go on.
+    let new = nodes.iter().filter_map(|(_, spot)| spot.server());
+    check_databases(new.chain(former.iter().flatten()))?;
     let sites = sites(nodes, former);
     // Two addresses of a server become one site, with the name that it has on the new list.
     let listed = sites.iter().filter(|(_, [is_former, _])| *is_former);

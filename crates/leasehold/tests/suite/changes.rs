@@ -134,3 +134,12 @@ fn a_node_that_came_with_a_change_that_is_not_finished_leaves_with_none() {
     let says = "a change was begun; run that change again first; nothing was changed";
     assert!(error.to_string().ends_with(says), "{error}");
 }
+
+#[test]
+fn a_change_does_not_lead_to_another_database_of_the_same_servers() {
+    let urls = ["db1", "db2", "db3"].map(|host| format!("redis://{host}"));
+    let elsewhere = urls.clone().map(|url| url + "/1");
+    let error = change(&elsewhere, &urls).expect_err("clients of the former would go on");
+    let told = "the node db1:6379 is database 0 of its server, and db1:6379 is database 1";
+    assert!(error.to_string().contains(told), "{error}");
+}

@@ -219,23 +219,6 @@ fn whoever_wants_something_else_is_told_what_both_want() {
 }
 
 #[test]
-fn whoever_has_another_database_of_one_server_is_told_so() {
-    require_server();
-    let servers = ServerSet::start(3).expect("they start");
-    let mut urls = servers.urls();
-    warm(&guarded(urls.clone()));
-    // With the first server and its own database of the third, it would share no node with others on the second and third.
-    urls[2].push_str("/1");
-    let error = try_once(&guarded(urls)).expect_err("they disagree");
-    assert!(
-        matches!(error, AcquireError::Disagreement { .. }),
-        "{error}"
-    );
-    let text = error.to_string();
-    assert!(text.contains("databases=0,0,1"), "{text}");
-}
-
-#[test]
 fn leases_of_another_configuration_are_not_extended() {
     require_server();
     let server = Server::start().expect("it starts");

@@ -89,7 +89,7 @@ impl RedisUrl {
         NodeName::new(&self.place.to_string())
     }
 
-    /// The number of the database of the server that is the node.
+    /// The number of the server's database that is the node.
     pub(crate) const fn database(&self) -> u32 {
         self.database
     }
