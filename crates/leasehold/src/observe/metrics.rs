@@ -1,7 +1,7 @@
 //! Counting and measuring, by the `metrics` facade.
 
 use super::{
-    Answer, Observation, Observer, Obstacle, label,
+    Answer, Observation, Observer, Obstacle, RequestKind, label,
     metric::{
         ABSTAINED, ACQUIRED, ANSWERED, ASKED, ATTEMPTS, CLOCK_STEPS, EXTENDED, EXTENSION,
         HANDED_OVER, HELD, HOLD, IN_DANGER, LATENCY, LEFT, LOST, METRICS, MetricKind, NOT_ACQUIRED,
@@ -13,7 +13,7 @@ use crate::{
     sync::{Mutex, PoisonError},
 };
 use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
-use leasehold_core::{ClockStep, Resource};
+use leasehold_core::{ClockStep, FaultKind, Resource};
 use std::{collections::HashSet, fmt, time::Duration};
 
 /// An [`Observer`] that counts and measures through the `metrics` facade, under the names of [`METRICS`]. A
@@ -58,8 +58,8 @@ impl Metrics {
         }
     }
 
-    /// Tells resources apart by this. Let there be few groups: every one of them is a series of its own in each metric, for
-    /// as long as the program runs. Called on the manager's thread.
+    /// Tells resources apart by this. Let there be few groups: every one of them has some twenty series of its own, for as
+    /// long as the program runs. Called on the manager's thread.
     #[must_use]
     pub fn grouped_by(self, group: impl Fn(&Resource) -> String + Send + Sync + 'static) -> Self {
         Self {
@@ -68,7 +68,8 @@ impl Metrics {
         }
     }
 
-    /// Begins what alarms look at with 0: a series that appears with its first event does not grow by it.
+    /// Begins with 0 what alarms look at, when the group is first told of: a series that appears with its first event does not grow
+    /// by it.
     fn begin_group(&self, group: &str) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         if groups.contains(group) {
@@ -90,6 +91,14 @@ impl Metrics {
     fn begin_node(node: &str) {
         for cause in label::ABSTENTIONS.map(label::abstention) {
             counter!(ABSTAINED, "node" => node.to_owned(), "cause" => cause).increment(0);
+        }
+        for answer in [FaultKind::Disagrees, FaultKind::SameNode] {
+            let answer = Answer::Unknown(answer).as_str();
+            for request in [RequestKind::Acquire, RequestKind::Extend].map(RequestKind::as_str) {
+                let node = node.to_owned();
+                counter!(ANSWERED, "node" => node, "request" => request, "answer" => answer)
+                    .increment(0);
+            }
         }
         let (forward, back) = (ClockStep::Forward, ClockStep::Back);
         for step in [forward(Duration::ZERO), back(Duration::ZERO)] {

@@ -31,12 +31,26 @@ impl Recorded {
         series.insert(key.to_string());
     }
 
-    /// Those of the metrics that alarms wait for the first event of.
+    /// Those that alarms wait for an event of.
     fn alarming(&self) -> BTreeSet<String> {
         let series = self.series.lock().expect("nothing panics here").clone();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/OBSERVING.md");
+        let page = std::fs::read_to_string(page).expect("the page is there");
+        let alarms = page.split("increase(").skip(1);
+        let alarms: BTreeSet<_> = alarms
+            .filter_map(|alarm| alarm.split(['{', '[']).next())
+            .collect();
+        assert!(
+            alarms.contains(LOST) && alarms.contains(ANSWERED),
+            "{alarms:?}"
+        );
         let is_one = |series: &String| {
-            let all = [LOST, IN_DANGER, NOT_ACQUIRED, ABSTAINED, CLOCK_STEPS];
-            all.iter().any(|metric| series.contains(metric))
+            let is_named = alarms.iter().any(|alarm| series.contains(alarm));
+            // Of the answers these two alone.
+            let is_told = ["disagrees", "same_node"]
+                .iter()
+                .any(|answer| series.contains(answer));
+            is_named && (is_told || !series.contains(ANSWERED))
         };
         series.into_iter().filter(is_one).collect()
     }
@@ -179,7 +193,7 @@ fn what_is_recorded_is_the_table_no_more_and_no_less() {
 }
 
 #[test]
-fn what_alarms_look_at_is_there_before_anything_has_happened() {
+fn what_alarms_look_at_is_there_from_the_first_word_of_a_group_or_node_on() {
     let heard = Recorded::default();
     with_local_recorder(&heard, || {
         let observer = Metrics::new();
@@ -195,7 +209,7 @@ fn what_alarms_look_at_is_there_before_anything_has_happened() {
         });
         observer.observe(&Observation::Up { node: &node });
         let before = heard.alarming();
-        assert_eq!(before.len(), 1 + 7 + 8 + 8 + 2, "{before:?}");
+        assert_eq!(before.len(), 1 + 7 + 8 + 8 + 4 + 2, "{before:?}");
         for cause in &losses() {
             observer.observe(&Observation::Lost {
                 resource: &resource,
@@ -219,6 +233,16 @@ fn what_alarms_look_at_is_there_before_anything_has_happened() {
             };
             let node = &node;
             observer.observe(&Observation::Abstained { node, abstention });
+        }
+        for fault in [FaultKind::Disagrees, FaultKind::SameNode] {
+            for request in [RequestKind::Acquire, RequestKind::Extend] {
+                observer.observe(&Observation::Answered {
+                    node: &node,
+                    request,
+                    answer: Answer::Unknown(fault),
+                    took: SECOND,
+                });
+            }
         }
         locks(&observer, &resource, &owner);
         nodes(&observer, &node);
