@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     manager = LockManager.file("/tmp/leasehold-cron-demo") if "--demo" in arguments else LockManager.from_env()
     try:
         # Others wait: if this machine dies in the middle, one of them does the work. Once it is done, nobody does until
-        # tomorrow (UTC).
+        # tomorrow (UTC). Start it soon after midnight UTC: who waits beyond the next one does tomorrow's.
         with manager, manager.lock("nightly-report", timeout=3600, once_per=DAY):
             report()
     except (AlreadyDone, Held):

@@ -50,8 +50,9 @@ pub(super) fn lost(server: &ServerFacts, guard: Guard) -> Vec<Finding> {
     let lacking = server.lacking.iter().flatten();
     let costs = |right: &str| match right {
         HELLO => {
-            "waiters are not told when a lock becomes free, they poll; and each lock is asked for in a call of its own, in \
-             case a proxy stands there that spreads its keys over servers"
+            "nobody is told when a lock becomes free or its key is deleted: waiters poll, and a holder hears of it with its \
+             next extension; and each lock is asked for in a call of its own, in case a proxy stands there that spreads its \
+             keys over servers"
         }
         "+client|tracking" | "+client|caching" => {
             "nobody is told when a lock becomes free or its key is deleted: waiters poll, and a holder hears of it with its next extension"
