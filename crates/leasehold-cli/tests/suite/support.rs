@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_p
 use std::{
     ffi::OsStr,
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     os::unix::{fs::DirBuilderExt, process::CommandExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
@@ -42,14 +42,17 @@ pub(crate) fn commands() -> Vec<String> {
 impl User {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("leasehold-cli-{}-{count}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&folder)
-            .expect("the name is new");
-        Self { folder }
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("leasehold-cli-{}-{count}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            match fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Self { folder },
+                // A program that was killed has left it, and had the same number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("{}: {error}", folder.display()),
+            }
+        }
     }
 
     /// A run of the command with these words.
