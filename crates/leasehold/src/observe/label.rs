@@ -107,6 +107,10 @@ impl Obstacle {
 }
 
 impl RequestKind {
+    /// Those that a node carries out only for who agrees with it.
+    #[cfg(feature = "metrics")]
+    pub(super) const VOTES: [Self; 4] = [Self::Acquire, Self::Raise, Self::Extend, Self::Transfer];
+
     /// In one word, as it stands in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

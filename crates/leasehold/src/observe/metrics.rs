@@ -94,7 +94,7 @@ impl Metrics {
         }
         for answer in [FaultKind::Disagrees, FaultKind::SameNode] {
             let answer = Answer::Unknown(answer).as_str();
-            for request in [RequestKind::Acquire, RequestKind::Extend].map(RequestKind::as_str) {
+            for request in RequestKind::VOTES.map(RequestKind::as_str) {
                 let node = node.to_owned();
                 counter!(ANSWERED, "node" => node, "request" => request, "answer" => answer)
                     .increment(0);

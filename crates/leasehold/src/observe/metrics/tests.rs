@@ -5,30 +5,55 @@ use crate::{
     outcome::ReleaseOutcome,
 };
 use ::metrics::{
-    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
     with_local_recorder,
 };
 use leasehold_core::{Abstention, AbstentionCause, ClockStep, FaultKind, Owner};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-/// What was recorded: kinds and labels by name, and every series by its labels and what they say.
+/// Kinds and labels by name.
+type Known = BTreeMap<String, (MetricKind, BTreeSet<String>)>;
+
+/// What was recorded, of counters what has grown; and every series by its labels and what they say.
 #[derive(Default)]
 struct Recorded {
-    metrics: Mutex<BTreeMap<String, (MetricKind, BTreeSet<String>)>>,
+    metrics: Arc<Mutex<Known>>,
     series: Mutex<BTreeSet<String>>,
 }
 
+/// A counter that is known when it grows.
+struct Growing(Arc<Mutex<Known>>, Key);
+
+impl CounterFn for Growing {
+    fn increment(&self, value: u64) {
+        if value > 0 {
+            know(&self.0, &self.1, MetricKind::Counter);
+        }
+    }
+
+    fn absolute(&self, value: u64) {
+        self.increment(value);
+    }
+}
+
+fn know(known: &Mutex<Known>, key: &Key, kind: MetricKind) {
+    let labels = key.labels().map(|label| label.key().to_owned()).collect();
+    let mut known = known.lock().expect("nothing panics here");
+    known.insert(key.name().to_owned(), (kind, labels));
+}
+
 impl Recorded {
-    fn hear(&self, key: &Key, kind: MetricKind) {
-        let labels = key.labels().map(|label| label.key().to_owned()).collect();
-        let mut heard = self.metrics.lock().expect("nothing panics here");
-        heard.insert(key.name().to_owned(), (kind, labels));
-        let mut series = self.series.lock().expect("nothing panics here");
-        series.insert(key.to_string());
+    /// The counters that have grown.
+    fn grown(&self) -> Vec<String> {
+        let known = self.metrics.lock().expect("nothing panics here");
+        let counters = known
+            .iter()
+            .filter(|(_, (kind, _))| *kind == MetricKind::Counter);
+        counters.map(|(name, _)| name.clone()).collect()
     }
 
     /// Those that alarms wait for an event of.
@@ -62,17 +87,18 @@ impl Recorder for Recorded {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        self.hear(key, MetricKind::Counter);
-        Counter::noop()
+        let mut series = self.series.lock().expect("nothing panics here");
+        series.insert(key.to_string());
+        Counter::from_arc(Arc::new(Growing(self.metrics.clone(), key.clone())))
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        self.hear(key, MetricKind::Gauge);
+        know(&self.metrics, key, MetricKind::Gauge);
         Gauge::noop()
     }
 
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        self.hear(key, MetricKind::Histogram);
+        know(&self.metrics, key, MetricKind::Histogram);
         Histogram::noop()
     }
 }
@@ -208,8 +234,9 @@ fn what_alarms_look_at_is_there_from_the_first_word_of_a_group_or_node_on() {
             held: SECOND,
         });
         observer.observe(&Observation::Up { node: &node });
+        assert_eq!(heard.grown(), [HANDED_OVER]);
         let before = heard.alarming();
-        assert_eq!(before.len(), 1 + 7 + 8 + 8 + 4 + 2, "{before:?}");
+        assert_eq!(before.len(), 1 + 7 + 8 + 8 + 8 + 2, "{before:?}");
         for cause in &losses() {
             observer.observe(&Observation::Lost {
                 resource: &resource,
@@ -235,7 +262,7 @@ fn what_alarms_look_at_is_there_from_the_first_word_of_a_group_or_node_on() {
             observer.observe(&Observation::Abstained { node, abstention });
         }
         for fault in [FaultKind::Disagrees, FaultKind::SameNode] {
-            for request in [RequestKind::Acquire, RequestKind::Extend] {
+            for request in RequestKind::VOTES {
                 observer.observe(&Observation::Answered {
                     node: &node,
                     request,
