@@ -362,7 +362,7 @@ impl ManagerBuilder {
     /// such a thread from the start.
     ///
     /// # Errors
-    /// A [`ConfigError`] if there are no nodes, too many, or one twice, if the default options do not go
+    /// A [`ConfigError`] if there are no nodes, too many, one twice, or databases of two numbers, if the default options do not go
     /// together, or if the thread cannot be started.
     pub fn build(self) -> Result<LockManager, ConfigError> {
         self.start()

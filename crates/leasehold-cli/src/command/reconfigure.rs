@@ -20,16 +20,7 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         None => Former::same(),
     };
     let plan = waiting::for_it(operator.rehearse(former()))?.map_err(|error| failure(&error))?;
-    for from in &plan.from {
-        output::talk(format_args!("from: {from}"));
-        if from.contains(" guard=off ") {
-            output::talk(
-                "warning: with restart guard off nothing limits a TTL; wait for the longest one that was in use before \
-                 you start anything new",
-            );
-        }
-    }
-    output::talk(format_args!("to:   {}", plan.to));
+    tell_lists(&plan);
     if arguments.place.agreement.is_unguarded() && !plan.is_complete() {
         output::talk(
             "this takes two runs: without a restart guard the nodes cannot wait by themselves for the leases of before",
@@ -68,6 +59,23 @@ pub(crate) fn run(arguments: &ReconfigureArguments) -> Result<u8, Failure> {
         );
     }
     told.map(|()| exit_code::SUCCESS)
+}
+
+/// What is ended, and what comes.
+fn tell_lists(plan: &Reconfiguration) {
+    for from in &plan.from {
+        output::talk(format_args!("from: {from}"));
+        if from.contains(" guard=off ") {
+            output::talk(
+                "warning: with restart guard off nothing limits a TTL; wait for the longest one that was in use before \
+                 you start anything new",
+            );
+        }
+    }
+    if plan.from.is_empty() {
+        output::talk("from: nothing that these nodes know, with this namespace and database");
+    }
+    output::talk(format_args!("to:   {}", plan.to));
 }
 
 /// What it will cost.

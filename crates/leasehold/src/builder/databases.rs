@@ -2,18 +2,17 @@
 
 use crate::{error::ConfigError, link::redis::RedisUrl};
 
-/// Whether all of these are databases of one number. A Redis Cluster has no numbers.
+/// Whether all of these are databases of one number. A Redis Cluster is used as database 0.
 ///
 /// Argument S1: a client that has another database of one server shares that node with nobody, so its quorums and those of
-/// others need not meet. If all have one number, those who have another one share nothing at all.
+/// others need not meet. If all have one number, those who have another one share none of these nodes.
 pub(crate) fn check_databases<'a>(
-    urls: impl Iterator<Item = &'a RedisUrl>,
+    mut urls: impl Iterator<Item = &'a RedisUrl>,
 ) -> Result<(), ConfigError> {
-    let mut servers = urls.filter(|url| !url.is_cluster());
-    let Some(first) = servers.next() else {
+    let Some(first) = urls.next() else {
         return Ok(());
     };
-    match servers.find(|url| url.database() != first.database()) {
+    match urls.find(|url| url.database() != first.database()) {
         None => Ok(()),
         Some(url) => Err(ConfigError::Databases {
             node: url.name(),

@@ -346,7 +346,7 @@ fn mixed(out: &mut fmt::Formatter<'_>, nodes: [(&NodeName, u32); 2]) -> fmt::Res
     write!(
         out,
         "the node {node} is database {database} of its server, and {other} is database {of_other}; clients with other numbers \
-         would lock beside each other: give all nodes one number, also before and after a change"
+         would lock beside each other: give all nodes one number"
     )
 }
 

@@ -58,6 +58,14 @@ pub enum ReconfigureError {
         /// What it says of the change.
         configuration: String,
     },
+    /// The two lists are of databases of different numbers, whose locks do not exclude each other, and clients of the former could
+    /// not be told. Nothing was changed.
+    Databases {
+        /// The number of the former.
+        former: u32,
+        /// The number of the new one.
+        new: u32,
+    },
     /// Two addresses of one list lead to the same server. Nothing was changed.
     SameServer {
         /// One of them.
@@ -132,10 +140,8 @@ impl fmt::Display for ReconfigureError {
                 out,
                 "at {node} {configuration}; run that change again first; nothing was changed"
             ),
-            Self::SameServer { node, other } => write!(
-                out,
-                "{node} and {other} are the same server, whose vote must count once; nothing was changed"
-            ),
+            Self::Databases { former, new } => elsewhere(out, *former, *new),
+            Self::SameServer { node, other } => twins(out, node, other),
             Self::Unfinished { faults } => write!(
                 out,
                 "it was begun and is not finished; nodes that were reached vote for nobody until it is run again: {}",
@@ -143,6 +149,22 @@ impl fmt::Display for ReconfigureError {
             ),
         }
     }
+}
+
+fn twins(out: &mut fmt::Formatter<'_>, node: &NodeName, other: &NodeName) -> fmt::Result {
+    write!(
+        out,
+        "{node} and {other} are the same server, whose vote must count once; nothing was changed"
+    )
+}
+
+fn elsewhere(out: &mut fmt::Formatter<'_>, former: u32, new: u32) -> fmt::Result {
+    write!(
+        out,
+        "the old list is of database {former} of its servers and the new one of database {new}, whose locks do not exclude \
+         each other; stop all programs with the old list, and start them with the new one when the longest TTL has passed; \
+         nothing was changed"
+    )
 }
 
 impl fmt::Display for NodeList {
@@ -181,6 +203,7 @@ leasehold_core::debug_by_sentence!(ReconfigureError {
     Unreadable { node, configuration },
     Foreign { node, key, configuration },
     Begun { node, configuration },
+    Databases { former, new },
     SameServer { node, other },
     Unfinished { faults },
 });

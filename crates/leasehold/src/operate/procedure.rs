@@ -12,7 +12,7 @@ use super::{
     survey::MARK,
 };
 use crate::{
-    builder::{Operated, Spot, check_databases},
+    builder::{Operated, Spot},
     configuration::{Configuration, Noted, RestartGuard, bare, is_of_others},
     error::{NodeFault, NodeList, ReconfigureError},
     link::{
@@ -80,9 +80,7 @@ async fn plan(operated: Operated, former: Option<Vec<RedisUrl>>) -> Result<Plan,
         configuration: target,
         ..
     } = operated;
-    // Argument S1: a node is visited at one of its databases, and clients of the other would go on.
-    let new = nodes.iter().filter_map(|(_, spot)| spot.server());
-    check_databases(new.chain(former.iter().flatten()))?;
+    check_databases(&nodes, former.as_deref())?;
     let sites = sites(nodes, former);
     // Two addresses of a server become one site, with the name that it has on the new list.
     let listed = sites.iter().filter(|(_, [is_former, _])| *is_former);
@@ -148,6 +146,20 @@ fn is_replacement(sites: &[Site], target: &Configuration) -> bool {
     };
     let is_one_for_one = count([true, false]) == 1 && count([false, true]) == 1;
     is_one_for_one && sites.iter().all(goes_on)
+}
+
+/// Whether the lists, each of which has one database number, have the same.
+fn check_databases(
+    nodes: &[(NodeName, Spot)],
+    former: Option<&[RedisUrl]>,
+) -> Result<(), ReconfigureError> {
+    let new = nodes.iter().find_map(|(_, spot)| spot.server());
+    let numbers = former.and_then(<[_]>::first).zip(new);
+    // Argument S1: a node is visited at one of its databases, and clients of the other would go on.
+    match numbers.map(|(former, new)| (former.database(), new.database())) {
+        Some((former, new)) if former != new => Err(ReconfigureError::Databases { former, new }),
+        _ => Ok(()),
+    }
 }
 
 /// The nodes of both lists, each once as far as their names tell.

@@ -1,6 +1,7 @@
 //! From which nodes to which, and what became of each.
 
 use crate::{
+    builder::check_databases,
     error::{ConfigError, Span},
     link::{NodeName, redis::RedisUrl},
 };
@@ -47,6 +48,7 @@ impl Former {
             }
             read.push(url);
         }
+        check_databases(read.iter())?;
         match read.is_empty() {
             true => Err(ConfigError::NoNodes),
             false => Ok(Some(read)),

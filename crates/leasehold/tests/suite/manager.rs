@@ -430,17 +430,6 @@ fn bad_options_are_told_before_anything_is_sent() {
         twice.map(drop).map_err(text).unwrap_err(),
         "the node db1:6379 was given twice; its vote must count once"
     );
-    let mixed = ["redis://db1", "redis://db2", "unix:///run/db3.sock?db=1"];
-    let told = "the node /run/db3.sock is database 1 of its server, and db1:6379 is database 0; clients with other numbers \
-                would lock beside each other: give all nodes one number, also before and after a change";
-    let fenced = LockManager::builder().nodes(mixed).build().map(drop);
-    let plain = LockManager::builder().nodes(mixed).build_plain().map(drop);
-    for built in [fenced, plain] {
-        assert_eq!(built.map_err(text).unwrap_err(), told);
-    }
-    // A cluster has no numbers.
-    let nodes = ["redis+cluster://db1", "redis://db2/1", "redis://db3/1"];
-    assert!(LockManager::builder().nodes(nodes).build_plain().is_ok());
     let manager = LockManager::builder().memory(1).build().expect("one node");
     let with = |options| {
         manager
@@ -463,6 +452,27 @@ fn bad_options_are_told_before_anything_is_sent() {
     );
     let name = manager.mutex("").map(drop).map_err(text);
     assert_eq!(name.unwrap_err(), "the resource's name is empty");
+}
+
+#[test]
+fn all_nodes_have_one_database_number() {
+    let mixed = ["redis://db1", "redis://db2", "unix:///run/db3.sock?db=1"];
+    let told = "the node /run/db3.sock is database 1 of its server, and db1:6379 is database 0; clients with other numbers \
+                would lock beside each other: give all nodes one number";
+    let fenced = LockManager::builder().nodes(mixed).build().map(drop);
+    let plain = LockManager::builder().nodes(mixed).build_plain().map(drop);
+    for built in [fenced, plain] {
+        assert_eq!(built.expect_err("two numbers").to_string(), told);
+    }
+    let beside_a_cluster = |number| {
+        let nodes = ["redis+cluster://db1", "redis://db2", "redis://db3"];
+        let nodes = nodes.map(|node| match node.contains("cluster") {
+            true => node.to_owned(),
+            false => format!("{node}/{number}"),
+        });
+        LockManager::builder().nodes(nodes).build_plain().is_ok()
+    };
+    assert_eq!([0, 1].map(beside_a_cluster), [true, false]);
 }
 
 #[test]

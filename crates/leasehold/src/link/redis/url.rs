@@ -31,7 +31,7 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 ///   tell of the others; `rediss+cluster://…[?ca=/path]` speaks TLS with all of them. For plain locks alone
 ///   ([`build_plain`](crate::ManagerBuilder::build_plain)); what it promises stands in OPERATING.md.
 ///
-/// The port is 6379, of a sentinel 26379, and the database 0 unless given. An IPv6 host stands in brackets. Characters that
+/// The port is 6379, of a sentinel 26379, and the database 0 unless given: the same for all nodes of a list. An IPv6 host stands in brackets. Characters that
 /// mean something in an address are percent-encoded in user, password and path: `@` as `%40`, `:` as
 /// `%3A`, `/` as `%2F` (but not in a path), `?` as `%3F`, `#` as `%23`, `%` as `%25`, `&` as `%26`, and the
 /// comma as `%2C`, since lists of nodes are split at commas. The password is never shown: errors show
