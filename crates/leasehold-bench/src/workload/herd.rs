@@ -69,7 +69,7 @@ async fn stampede(
         times.push(had??.since(released));
     }
     let after = commands::calls(servers)?;
-    let sent = listening.end().sent(&before, &after, servers.len());
+    let sent = listening.end().sent(&before, &after, servers.len())?;
     let (first, last) = (times.iter().min(), times.iter().max());
     let (first, last) = first.zip(last).ok_or("nobody waited")?;
     Ok((*last, *first, sent / times.len() as f64))

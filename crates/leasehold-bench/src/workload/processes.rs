@@ -23,7 +23,9 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
         let servers = runtime.block_on(subject::servers(nodes))?;
         let mut runners = Vec::new();
         for &subject in subject::rivals(effort) {
-            let crowd = Crowd::start(&servers, subject, "warm-up", WARM_UP)?;
+            // Each on a key of its own: what an ended process left held would keep the next ones from all that is to be heard.
+            let key = format!("warm-up:{}", subject.name());
+            let crowd = Crowd::start(&servers, subject, &key, WARM_UP)?;
             let listening = Listening::begin(&servers)?;
             crowd.contend()?;
             runners.push((subject, listening.end()));
@@ -34,7 +36,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
                 let crowd = Crowd::start(&servers, *subject, &key, effort.contention)?;
                 let before = commands::calls(&servers)?;
                 let stories = crowd.contend()?;
-                let sent = origins.sent(&before, &commands::calls(&servers)?, nodes);
+                let sent = origins.sent(&before, &commands::calls(&servers)?, nodes)?;
                 let place = (super::nodes(nodes), subject.name());
                 contest::note(
                     ledger,

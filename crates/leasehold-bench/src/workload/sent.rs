@@ -31,7 +31,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
                 for (subject, manager, origins) in rotated(round, &runners) {
                     let before = settled(&servers)?;
                     runtime.block_on(instructions::all(manager, "sent", tasks, cycles))?;
-                    let sent = origins.sent(&before, &settled(&servers)?, 0);
+                    let sent = origins.sent(&before, &settled(&servers)?, 0)?;
                     let setting = super::nodes_and_tasks(nodes, tasks);
                     let sent = sent / cycles as f64;
                     ledger.add(&setting, subject.name(), "commands/cycle", sent);

@@ -21,7 +21,8 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
         for (subject, manager) in runtime.block_on(subject::managers(&subjects, &servers.urls()))? {
             let manager = Arc::new(manager);
             let listening = Listening::begin(&servers)?;
-            let warm_up = contest::all(&manager, "warm-up", TASKS, WARM_UP);
+            let key = format!("warm-up:{}", subject.name());
+            let warm_up = contest::all(&manager, &key, TASKS, WARM_UP);
             runtime.block_on(warm_up)?;
             if subject == Subject::Fenced {
                 let fenced = runtime.block_on(Bare::fenced(&servers, &manager))?;
@@ -43,7 +44,7 @@ pub(crate) fn run(effort: &Effort, ledger: &mut Ledger) -> Fallible<()> {
                 let key = format!("one:{}:{round}", subject.name());
                 let stories = contest::all(manager, &key, TASKS, effort.contention);
                 let stories = runtime.block_on(stories)?;
-                let sent = origins.sent(&before, &commands::calls(&servers)?, nodes);
+                let sent = origins.sent(&before, &commands::calls(&servers)?, nodes)?;
                 let place = (&*setting, subject.name());
                 contest::note(ledger, place, &stories, effort.contention, sent);
             }
